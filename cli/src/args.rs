@@ -1,0 +1,52 @@
+//! All commands and the flags that every command has.
+
+use clap::{Parser, Subcommand};
+
+use crate::commands;
+use crate::output::{ColorChoice, Format};
+
+/// Review and land AI-made changes that you can trust.
+#[derive(Debug, Parser)]
+#[command(name = "codeboost", version, propagate_version = true, max_term_width = 100)]
+pub struct Args {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// Form of the results on stdout
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        help_heading = "Everywhere"
+    )]
+    pub format: Format,
+
+    /// Say less: results and warnings only
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "Everywhere")]
+    pub quiet: bool,
+
+    /// Say more about what happens
+    #[arg(short, long, global = true, help_heading = "Everywhere")]
+    pub verbose: bool,
+
+    /// When to colour
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        default_value_t,
+        value_name = "WHEN",
+        help_heading = "Everywhere"
+    )]
+    pub color: ColorChoice,
+}
+
+/// One variant per command word; each has its file in `commands/`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Write shell completions or man pages
+    Generate(commands::generate::GenerateArgs),
+}

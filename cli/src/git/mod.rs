@@ -1,0 +1,6 @@
+//! Git: reading histories from the object store, and running git itself.
+//!
+//! [`run`] starts git, isolated from every configuration and environment that could change a
+//! result. `read` fills `link::History` from the object store.
+
+pub mod run;

@@ -1,0 +1,338 @@
+//! The one place that runs git.
+//!
+//! Everything is run with an explicit environment. Nothing of the person's configuration, of the
+//! system's or of `GIT_*` variables gets in, except in [`Git::with_person`], which fetching and
+//! pushing need for the person's own sign-in.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use codeboost_schema::ids::{CommitId, ObjectId};
+
+use crate::context::Context;
+use crate::process;
+
+/// Oldest git that has all that is used: `merge-tree --write-tree` and `push --atomic` with
+/// several leases.
+pub const MIN_VERSION: (u32, u32) = (2, 39);
+
+/// A repository that git is run on.
+#[derive(Debug, Clone)]
+pub struct Git<'a> {
+    context: &'a Context,
+    /// The git directory; for a linked worktree its own, not the common one.
+    git_dir: PathBuf,
+    /// Settings given to each call as `-c`.
+    config: Vec<String>,
+    env: Vec<(&'static str, String)>,
+    with_person: bool,
+}
+
+/// A git command that failed or answered what can't be understood.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// Git could not be started.
+    #[error("can't start git")]
+    Start(#[source] std::io::Error),
+    /// Git ended with another exit code than 0.
+    #[error("git {} failed ({}): {}", .args.first().map_or("", String::as_str), .status, .stderr)]
+    Failed {
+        /// The arguments after the fixed ones.
+        args: Vec<String>,
+        /// Exit code, or the signal in words.
+        status: String,
+        /// What git said on stderr, trimmed, at most 4,000 characters.
+        stderr: String,
+    },
+    /// Git answered in an unexpected form.
+    #[error("git {command} answered in an unexpected form: {answer:?}")]
+    Answer {
+        /// The command.
+        command: String,
+        /// Its answer, cut to 200 characters.
+        answer: String,
+    },
+    /// There is no repository.
+    #[error("{} is not in a git repository", .0.display())]
+    NoRepository(PathBuf),
+}
+
+/// What a finished git command left.
+#[derive(Debug)]
+pub struct Finished {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Standard output.
+    pub stdout: Vec<u8>,
+    /// Standard error, as text, trimmed.
+    pub stderr: String,
+}
+
+impl<'a> Git<'a> {
+    /// Git on an existing git directory.
+    #[must_use]
+    pub fn at(context: &'a Context, git_dir: impl Into<PathBuf>) -> Self {
+        Self {
+            context,
+            git_dir: git_dir.into(),
+            config: Vec::new(),
+            env: Vec::new(),
+            with_person: false,
+        }
+    }
+
+    /// Finds the repository that `folder` lies in, bare ones included.
+    ///
+    /// # Errors
+    /// [`GitError::NoRepository`] when there is none.
+    pub fn discover(context: &'a Context, folder: &Path) -> Result<Self, GitError> {
+        let probe = Self::at(context, folder.join(".git"));
+        let mut command = probe.base(folder);
+        command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
+        let done = finish(command, None)?;
+        if done.code != Some(0) {
+            return Err(GitError::NoRepository(folder.to_owned()));
+        }
+        Ok(Self { git_dir: PathBuf::from(os_text(trim(&done.stdout))), ..probe })
+    }
+
+    /// The same repository with the person's own configuration and environment, for fetching and
+    /// pushing: their sign-in, proxies and remote helpers. Hooks stay off.
+    #[must_use]
+    pub fn with_person(&self) -> Self {
+        Self { with_person: true, ..self.clone() }
+    }
+
+    /// The same repository with one more setting for each call: `core.x=y`.
+    #[must_use]
+    pub fn with_config(&self, setting: impl Into<String>) -> Self {
+        let mut this = self.clone();
+        this.config.push(setting.into());
+        this
+    }
+
+    /// The same repository with one more variable for each call.
+    #[must_use]
+    pub fn with_env(&self, name: &'static str, value: impl Into<String>) -> Self {
+        let mut this = self.clone();
+        this.env.push((name, value.into()));
+        this
+    }
+
+    /// The git directory.
+    #[must_use]
+    pub fn git_dir(&self) -> &Path {
+        &self.git_dir
+    }
+
+    /// The directory that all linked worktrees share.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't tell.
+    pub fn common_dir(&self) -> Result<PathBuf, GitError> {
+        let out = self.output(["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
+        Ok(PathBuf::from(os_text(trim(&out))))
+    }
+
+    /// The root of the work tree; `None` for a bare repository.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't be started.
+    pub fn work_tree(&self, folder: &Path) -> Result<Option<PathBuf>, GitError> {
+        let mut command = self.base(folder);
+        command.args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
+        let done = finish(command, None)?;
+        Ok((done.code == Some(0)).then(|| PathBuf::from(os_text(trim(&done.stdout)))))
+    }
+
+    /// A command with the fixed environment and settings; the caller adds the git arguments.
+    #[must_use]
+    pub fn command(&self) -> Command {
+        let mut command = self.base(&self.git_dir);
+        command.arg("--git-dir").arg(&self.git_dir);
+        command
+    }
+
+    fn base(&self, folder: &Path) -> Command {
+        let mut command = process::command(self.context, "git", folder);
+        if self.with_person {
+            let mine = self.context.vars().iter().filter(|(name, _)| {
+                let name = name.to_string_lossy();
+                name == "GIT_SSH" || name == "GIT_SSH_COMMAND" || !name.starts_with("GIT_")
+            });
+            command.envs(mine.filter(|(name, _)| *name != "PATH"));
+        } else {
+            command
+                .env("GIT_CONFIG_GLOBAL", "/dev/null")
+                .env("GIT_CONFIG_NOSYSTEM", "1")
+                .env("HOME", "/nonexistent")
+                .env("XDG_CONFIG_HOME", "/nonexistent");
+        }
+        command
+            .env("LC_ALL", "C")
+            .env("GIT_ATTR_NOSYSTEM", "1")
+            .env("GIT_GRAFT_FILE", "/dev/null")
+            .env("GIT_LITERAL_PATHSPECS", "1")
+            .env("GIT_NO_LAZY_FETCH", "1")
+            .env("GIT_NO_REPLACE_OBJECTS", "1")
+            .env("GIT_OPTIONAL_LOCKS", "0")
+            .env("GIT_TERMINAL_PROMPT", "0")
+            .envs(self.env.iter().map(|(name, value)| (*name, value)));
+        command.arg("--no-pager").arg("--no-replace-objects");
+        for setting in [
+            "core.hooksPath=/dev/null",
+            "core.fsmonitor=false",
+            "core.attributesFile=/dev/null",
+            "core.quotePath=false",
+            "gc.auto=0",
+            "maintenance.auto=false",
+        ] {
+            command.arg("-c").arg(setting);
+        }
+        for setting in &self.config {
+            command.arg("-c").arg(setting);
+        }
+        command
+    }
+
+    /// Runs git to its end, whatever its exit code.
+    ///
+    /// # Errors
+    /// [`GitError::Start`] when it can't be started.
+    pub fn finish<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        stdin: Option<&[u8]>,
+    ) -> Result<Finished, GitError> {
+        let mut command = self.command();
+        command.args(args);
+        finish(command, stdin)
+    }
+
+    /// Runs git and returns its standard output.
+    ///
+    /// # Errors
+    /// [`GitError`] when it can't be started or ends with another exit code than 0.
+    pub fn output<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+    ) -> Result<Vec<u8>, GitError> {
+        self.output_with(args, None)
+    }
+
+    /// As [`Self::output`], with `stdin` given to git.
+    ///
+    /// # Errors
+    /// As [`Self::output`].
+    pub fn output_with<S: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = S>,
+        stdin: Option<&[u8]>,
+    ) -> Result<Vec<u8>, GitError> {
+        let args: Vec<_> = args.into_iter().map(|arg| arg.as_ref().to_owned()).collect();
+        let done = self.finish(&args, stdin)?;
+        if done.code == Some(0) {
+            return Ok(done.stdout);
+        }
+        Err(GitError::Failed {
+            args: args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect(),
+            status: done
+                .code
+                .map_or("killed by a signal".into(), |code| format!("exit code {code}")),
+            stderr: done.stderr.chars().take(4000).collect(),
+        })
+    }
+
+    /// The commit that a revision names; `None` when there is none.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't be started or answers what is no id.
+    pub fn resolve(&self, revision: &str) -> Result<Option<CommitId>, GitError> {
+        let wanted = format!("{revision}^{{commit}}");
+        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
+        let done = self.finish(args, None)?;
+        if done.code != Some(0) {
+            return Ok(None);
+        }
+        parse_id(&done.stdout, "rev-parse", CommitId::parse).map(Some)
+    }
+
+    /// Whether `ancestor` is `descendant` or one of its ancestors.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't tell.
+    pub fn is_ancestor(
+        &self,
+        ancestor: &CommitId,
+        descendant: &CommitId,
+    ) -> Result<bool, GitError> {
+        let args = ["merge-base", "--is-ancestor", ancestor.as_str(), descendant.as_str()];
+        let done = self.finish(args, None)?;
+        match done.code {
+            Some(0) => Ok(true),
+            Some(1) => Ok(false),
+            _ => Err(GitError::Failed {
+                args: args.map(str::to_owned).to_vec(),
+                status: done.code.map_or("killed".into(), |code| format!("exit code {code}")),
+                stderr: done.stderr,
+            }),
+        }
+    }
+}
+
+/// Reads one object or commit id from git's answer.
+///
+/// # Errors
+/// [`GitError::Answer`] when it is none.
+pub fn parse_id<T, E>(
+    answer: &[u8],
+    command: &str,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Result<T, GitError> {
+    let text = String::from_utf8_lossy(trim(answer));
+    parse(&text).map_err(|_| GitError::Answer {
+        command: command.to_owned(),
+        answer: text.chars().take(200).collect(),
+    })
+}
+
+/// Reads an object id from git's answer.
+///
+/// # Errors
+/// [`GitError::Answer`] when it is none.
+pub fn parse_object_id(answer: &[u8], command: &str) -> Result<ObjectId, GitError> {
+    parse_id(answer, command, ObjectId::parse)
+}
+
+fn trim(bytes: &[u8]) -> &[u8] {
+    bytes.strip_suffix(b"\n").unwrap_or(bytes)
+}
+
+fn os_text(bytes: &[u8]) -> &OsStr {
+    use std::os::unix::ffi::OsStrExt as _;
+    OsStr::from_bytes(bytes)
+}
+
+fn finish(mut command: Command, stdin: Option<&[u8]>) -> Result<Finished, GitError> {
+    command
+        .stdin(if stdin.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(GitError::Start)?;
+    let pipe = child.stdin.take();
+    let output = std::thread::scope(|scope| {
+        if let (Some(mut pipe), Some(bytes)) = (pipe, stdin) {
+            // A git that stops reading says why on stderr and by its exit code.
+            scope.spawn(move || pipe.write_all(bytes));
+        }
+        child.wait_with_output()
+    })
+    .map_err(GitError::Start)?;
+    Ok(Finished {
+        code: output.status.code(),
+        stdout: output.stdout,
+        stderr: String::from_utf8_lossy(&output.stderr).trim().to_owned(),
+    })
+}

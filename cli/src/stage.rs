@@ -1,0 +1,80 @@
+//! Writing outputs whole, and saying whether a stage has anything to do.
+
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+/// A file operation that failed, with its path.
+#[derive(Debug, thiserror::Error)]
+#[error("can't {action} {}", path.display())]
+pub struct FileError {
+    action: &'static str,
+    path: PathBuf,
+    source: io::Error,
+}
+
+impl FileError {
+    /// Wraps `source`: `action` is an imperative such as "read".
+    pub fn new(action: &'static str, path: &Path, source: io::Error) -> Self {
+        Self { action, path: path.to_owned(), source }
+    }
+
+    /// The kind of the failure underneath.
+    #[must_use]
+    pub fn kind(&self) -> io::ErrorKind {
+        self.source.kind()
+    }
+}
+
+/// Writes `bytes` to `path`: to a temporary name beside it, synced, then renamed over it.
+///
+/// A killed process leaves the old file or the new one. Missing folders are made.
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    let fail = |source| FileError::new("write", path, source);
+    std::fs::create_dir_all(folder).map_err(fail)?;
+    let mut file = tempfile::Builder::new()
+        .prefix(".codeboost-")
+        .permissions(permissions())
+        .tempfile_in(folder)
+        .map_err(fail)?;
+    file.write_all(bytes).map_err(fail)?;
+    file.as_file().sync_all().map_err(fail)?;
+    file.persist(path).map_err(|error| fail(error.error))?;
+    sync_folder(folder).map_err(fail)
+}
+
+/// Writes `bytes` as [`write`] does, unless the file holds them already.
+///
+/// Returns whether it wrote. An unchanged file keeps its time, so that `make` sees it as current.
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+        return Ok(false);
+    }
+    write(path, bytes).map(|()| true)
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn read(path: &Path) -> Result<Vec<u8>, FileError> {
+    std::fs::read(path).map_err(|source| FileError::new("read", path, source))
+}
+
+fn permissions() -> std::fs::Permissions {
+    use std::os::unix::fs::PermissionsExt as _;
+    // The umask still applies.
+    std::fs::Permissions::from_mode(0o666)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
+}

@@ -1,0 +1,25 @@
+//! The files that codeboost's stages exchange.
+//!
+//! Each contract has one module here, its JSON Schema beside it in this folder's parent, and an
+//! example under `examples/`. This package knows nothing of the rest of codeboost: it reads no
+//! files, runs nothing and decides nothing.
+//!
+//! | module | file |
+//! |---|---|
+//! | [`plan`] | `plan.yaml`, `plan.json` |
+//! | [`ledger`] | `ledger.json` |
+//! | [`link`] | `link.json` |
+//! | [`bytes`] | how repository bytes are written in JSON |
+//! | [`ids`] | names of commits, items, digests |
+//! | [`canonical`] | RFC 8785, for whatever is signed, fingerprinted or keyed |
+//! | [`strict`] | reading of files that others may write |
+//! | [`registry`] | the JSON Schemas, and checks against them |
+
+pub mod bytes;
+pub mod canonical;
+pub mod ids;
+pub mod ledger;
+pub mod link;
+pub mod plan;
+pub mod registry;
+pub mod strict;

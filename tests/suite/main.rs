@@ -1,0 +1,8 @@
+//! The integration tests: the real binary against real git repositories.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod support;
+
+mod generate;
+mod tidy;
