@@ -7,6 +7,7 @@
 //! | module | file |
 //! |---|---|
 //! | [`plan`] | `plan.yaml`, `plan.json` |
+//! | [`plan_edit`] | a plan assistant's answer |
 //! | [`ledger`] | `ledger.json` |
 //! | [`link`] | `link.json` |
 //! | [`bytes`] | how repository bytes are written in JSON |
@@ -21,5 +22,6 @@ pub mod ids;
 pub mod ledger;
 pub mod link;
 pub mod plan;
+pub mod plan_edit;
 pub mod registry;
 pub mod strict;
