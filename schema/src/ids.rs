@@ -89,6 +89,14 @@ fn is_digest(text: &str) -> bool {
     text.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64 && is_lower_hex(hex))
 }
 
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(n, b)| match n {
+            8 | 13 | 18 | 23 => b == b'-',
+            _ => matches!(b, b'0'..=b'9' | b'a'..=b'f'),
+        })
+}
+
 fn is_item_id(text: &str) -> bool {
     text.strip_prefix('P').is_some_and(|n| {
         matches!(n.len(), 1..=3) && n.bytes().all(|b| b.is_ascii_digit()) && !n.starts_with('0')
@@ -106,6 +114,10 @@ id!(
 id!(
     /// A plan item: `P1` to `P999`.
     ItemId, is_item_id, "an item id such as P1"
+);
+id!(
+    /// A UUID in lower case with hyphens: a repository, a task, a plan, a decision.
+    Uuid, is_uuid, "a lower-case UUID"
 );
 id!(
     /// A digest: `sha256:` and 64 hex digits.

@@ -10,14 +10,20 @@
 //! | [`plan_edit`] | a plan assistant's answer |
 //! | [`ledger`] | `ledger.json` |
 //! | [`link`] | `link.json` |
+//! | [`form`] | the approval form inside a bundle |
+//! | [`decisions`] | `decisions.json` |
+//! | [`answers`] | what `apply --format json` answers |
 //! | [`bytes`] | how repository bytes are written in JSON |
 //! | [`ids`] | names of commits, items, digests |
 //! | [`canonical`] | RFC 8785, for whatever is signed, fingerprinted or keyed |
 //! | [`strict`] | reading of files that others may write |
 //! | [`registry`] | the JSON Schemas, and checks against them |
 
+pub mod answers;
 pub mod bytes;
 pub mod canonical;
+pub mod decisions;
+pub mod form;
 pub mod ids;
 pub mod ledger;
 pub mod link;
