@@ -8,7 +8,11 @@ use std::error::Error as StdError;
 use serde::Serialize;
 
 use crate::exit_code;
+use crate::git::repository::RepositoryError;
+use crate::git::run::GitError;
 use crate::output::{Output, Style};
+use crate::stage::FileError;
+use crate::store::StoreError;
 
 /// An error on its way to a person.
 #[derive(Debug)]
@@ -38,6 +42,12 @@ impl Error {
     #[must_use]
     pub fn usage(message: impl Into<String>) -> Self {
         Self { code: exit_code::USAGE, ..Self::failed(message) }
+    }
+
+    /// Not allowed yet: exit code 3.
+    #[must_use]
+    pub fn not_allowed(message: impl Into<String>) -> Self {
+        Self { code: exit_code::NOT_ALLOWED, ..Self::failed(message) }
     }
 
     /// A failure with the whole chain of `error` as message and causes: exit code 1.
@@ -96,6 +106,91 @@ impl Error {
         }
         for hint in &self.hints {
             out.error_line("hint:", Style::Accent, hint);
+        }
+    }
+}
+
+impl From<FileError> for Error {
+    fn from(error: FileError) -> Self {
+        Self::from_error(&error)
+    }
+}
+
+impl From<GitError> for Error {
+    fn from(error: GitError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            GitError::Start(_) => this.hint("install git, or put its folder on PATH"),
+            GitError::NoRepository(_) => {
+                this.hint("change to a repository, or make one with git init")
+            }
+            GitError::NotOwned(path) => this.hint(format!(
+                "if you trust it, run git config --global --add safe.directory {}",
+                path.display()
+            )),
+            GitError::Failed { .. } | GitError::Answer { .. } => this,
+        }
+    }
+}
+
+impl From<RepositoryError> for Error {
+    fn from(error: RepositoryError) -> Self {
+        let hint = match &error {
+            RepositoryError::Git(_) | RepositoryError::File(_) => None,
+            RepositoryError::NotAFolder(path) => {
+                Some(format!("move {} away; codeboost makes its own", path.display()))
+            }
+            RepositoryError::Tracked(_) => Some(
+                "take them out of the index with git rm -r --cached .codeboost, and commit".into(),
+            ),
+        };
+        match error {
+            RepositoryError::Git(error) => error.into(),
+            error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let hint = match &error {
+            StoreError::NotSetUp => Some("run codeboost init".to_owned()),
+            StoreError::WrongKind { path, .. } => {
+                Some(format!("look at what {} is, and move it away", path.display()))
+            }
+            StoreError::Open { path, wanted, .. } => {
+                Some(format!("run chmod {wanted:o} {}", path.display()))
+            }
+            StoreError::NewerVersion { .. } => Some("install a newer codeboost".to_owned()),
+            StoreError::Foreign(path) => {
+                Some(format!("move {} away, or restore it from a back-up", path.display()))
+            }
+            StoreError::Damaged(_) | StoreError::Evidence(_) => {
+                Some("run codeboost doctor; restore the state from a back-up".to_owned())
+            }
+            StoreError::Busy(_) => Some("look for a codeboost that hangs, and end it".to_owned()),
+            StoreError::Key(path) => {
+                Some(format!("move {} away and run codeboost init for a new key", path.display()))
+            }
+            StoreError::NoKey => Some("run codeboost init, which makes one".to_owned()),
+            StoreError::NoTask(issue) => Some(format!("run codeboost task add {issue} --base REF")),
+            StoreError::NoOpenTask => Some("run codeboost task add ISSUE --base REF".to_owned()),
+            StoreError::SeveralTasks(_) => Some("name the task by its issue number".to_owned()),
+            StoreError::TaskExists(issue) => {
+                Some(format!("go on with it, or run codeboost task cancel {issue} first"))
+            }
+            StoreError::TaskMoved(_) => Some("run this again".to_owned()),
+            StoreError::Random(_)
+            | StoreError::Transition { .. }
+            | StoreError::File(_)
+            | StoreError::Git(_)
+            | StoreError::Repository(_)
+            | StoreError::Sql(_) => None,
+        };
+        match error {
+            StoreError::Git(error) => error.into(),
+            StoreError::Repository(error) => error.into(),
+            error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
         }
     }
 }

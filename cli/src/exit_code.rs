@@ -22,13 +22,15 @@ pub enum Outcome {
 pub(crate) const FAILED: u8 = 1;
 /// Wrong usage of the command line.
 pub(crate) const USAGE: u8 = 2;
+/// Not allowed yet, where that has to be an error.
+pub(crate) const NOT_ALLOWED: u8 = 3;
 
 impl Outcome {
     pub(crate) fn code(self) -> u8 {
         match self {
             Self::Done => 0,
             Self::Failed => FAILED,
-            Self::NotAllowed => 3,
+            Self::NotAllowed => NOT_ALLOWED,
             Self::Waits => 4,
         }
     }

@@ -11,8 +11,12 @@ pub mod output;
 pub mod process;
 pub mod stage;
 
+// Rules.
+pub mod task;
+
 // Edges.
 pub mod git;
+pub mod store;
 
 // Commands.
 pub mod args;

@@ -57,6 +57,9 @@ pub enum GitError {
     /// There is no repository.
     #[error("{} is not in a git repository", .0.display())]
     NoRepository(PathBuf),
+    /// The repository belongs to another user and the person has not said that they trust it.
+    #[error("the repository of {} belongs to another user", .0.display())]
+    NotOwned(PathBuf),
 }
 
 /// What a finished git command left.
@@ -86,12 +89,17 @@ impl<'a> Git<'a> {
     /// Finds the repository that `folder` lies in, bare ones included.
     ///
     /// # Errors
-    /// [`GitError::NoRepository`] when there is none.
+    /// [`GitError::NoRepository`] when there is none, [`GitError::NotOwned`] when git does not trust
+    /// it.
     pub fn discover(context: &'a Context, folder: &Path) -> Result<Self, GitError> {
         let probe = Self::at(context, folder.join(".git"));
-        let mut command = probe.base(folder);
+        // Whether to trust a repository of another owner is the person's own setting.
+        let mut command = probe.with_person().base(folder);
         command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
         let done = finish(command, None)?;
+        if done.code != Some(0) && done.stderr.contains("dubious ownership") {
+            return Err(GitError::NotOwned(folder.to_owned()));
+        }
         if done.code != Some(0) {
             return Err(GitError::NoRepository(folder.to_owned()));
         }
@@ -141,7 +149,7 @@ impl<'a> Git<'a> {
     /// # Errors
     /// [`GitError`] when git can't be started.
     pub fn work_tree(&self, folder: &Path) -> Result<Option<PathBuf>, GitError> {
-        let mut command = self.base(folder);
+        let mut command = self.with_person().base(folder);
         command.args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
         let done = finish(command, None)?;
         Ok((done.code == Some(0)).then(|| PathBuf::from(os_text(trim(&done.stdout)))))

@@ -1,0 +1,38 @@
+//! What codeboost remembers: `<git common dir>/codeboost/`, the only master copy.
+//!
+//! | file | what |
+//! |---|---|
+//! | `state.db` | SQLite: tasks, plans, ledger, approvals, decisions, what happened |
+//! | `signing-key` | the Ed25519 key that signs forms; its owner alone can read it |
+//! | `evidence/` | outputs of checks and the like, named by their digest |
+//! | `locks/` | OS locks; their content only tells who holds them |
+//! | `config.yaml` | written by the person, see `config` |
+//!
+//! Only this room knows SQL. What other rooms want to know or change is a method of [`ReadTx`] or
+//! [`WriteTx`], in one file here per subject. A write transaction is short: nothing is awaited
+//! inside, no program is started, no file is written. Every change of a task appends to the event
+//! log in the same transaction. While an agent runs for hours only a [`Lease`] is held, never a
+//! transaction.
+
+mod error;
+mod events;
+mod evidence;
+mod keep;
+mod key;
+mod lease;
+mod migrations;
+mod open;
+mod tasks;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod tx;
+
+pub use error::StoreError;
+pub use events::{Event, EventRow};
+pub use key::{FormKey, verify_form_signature};
+pub use lease::{Held, Lease};
+pub use open::Store;
+pub use tasks::{IssueRow, NewTask, TaskRow};
+pub use tx::{ReadTx, WriteTx};
