@@ -8,6 +8,7 @@ use std::error::Error as StdError;
 use serde::Serialize;
 
 use crate::exit_code;
+use crate::git::read::{Absence, ReadError};
 use crate::git::repository::RepositoryError;
 use crate::git::run::GitError;
 use crate::output::{Output, Style};
@@ -191,6 +192,33 @@ impl From<StoreError> for Error {
             StoreError::Git(error) => error.into(),
             StoreError::Repository(error) => error.into(),
             error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
+        }
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        let this = Self::from_error(&error);
+        match &error {
+            ReadError::Missing { absence: Absence::Shallow, .. } => {
+                this.hint("fetch the rest of the history: git fetch --unshallow")
+            }
+            ReadError::Missing { absence: Absence::Partial, .. } => this.hint(
+                "fetch what the partial clone left out: git fetch --refetch --no-filter origin",
+            ),
+            ReadError::Missing { absence: Absence::Damage, .. } | ReadError::Corrupt { .. } => {
+                this.hint("see what is damaged: git fsck; then fetch it again from the remote")
+            }
+            ReadError::NotAncestor { base, head } => this
+                .hint(format!("find a base that is: git merge-base {base} {head}"))
+                .hint("after a merge of the base branch, the base is the commit that was merged"),
+            ReadError::TooManyCommits { .. } => {
+                this.hint("raise --max-commits, or leave it out for no limit")
+            }
+            ReadError::Kind { .. }
+            | ReadError::Borrow(_)
+            | ReadError::Git(_)
+            | ReadError::Open { .. } => this,
         }
     }
 }

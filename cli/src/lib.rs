@@ -12,6 +12,7 @@ pub mod process;
 pub mod stage;
 
 // Rules.
+pub mod link;
 pub mod task;
 
 // Edges.

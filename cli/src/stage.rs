@@ -61,6 +61,24 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     write(path, bytes).map(|()| true)
 }
 
+/// Writes a file that nobody needs after a crash: not synced, not renamed.
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn write_scratch(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    File::create(path)
+        .and_then(|mut file| file.write_all(bytes))
+        .map_err(|source| FileError::new("write", path, source))
+}
+
+/// Makes a folder and its parents where they are missing.
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn make_folder(path: &Path) -> Result<(), FileError> {
+    std::fs::create_dir_all(path).map_err(|source| FileError::new("make", path, source))
+}
+
 /// Reads a whole file.
 ///
 /// # Errors

@@ -1,7 +1,10 @@
 //! Git: reading histories from the object store, and running git itself.
 //!
 //! [`run`] starts git, isolated from every configuration and environment that could change a
-//! result. [`repository`] finds the folders of a repository. `read` fills `link::History` from the object store.
+//! result. [`repository`] finds the folders of a repository. [`read`] reads objects and fills
+//! `link::history::History`. [`borrow`] is a private repository on somebody's objects.
 
+pub mod borrow;
+pub mod read;
 pub mod repository;
 pub mod run;

@@ -4,7 +4,7 @@
 //! system's or of `GIT_*` variables gets in, except in [`Git::with_person`], which fetching and
 //! pushing need for the person's own sign-in.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -26,7 +26,7 @@ pub struct Git<'a> {
     git_dir: PathBuf,
     /// Settings given to each call as `-c`.
     config: Vec<String>,
-    env: Vec<(&'static str, String)>,
+    env: Vec<(&'static str, OsString)>,
     with_person: bool,
 }
 
@@ -123,7 +123,7 @@ impl<'a> Git<'a> {
 
     /// The same repository with one more variable for each call.
     #[must_use]
-    pub fn with_env(&self, name: &'static str, value: impl Into<String>) -> Self {
+    pub fn with_env(&self, name: &'static str, value: impl Into<OsString>) -> Self {
         let mut this = self.clone();
         this.env.push((name, value.into()));
         this

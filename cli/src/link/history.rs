@@ -1,0 +1,183 @@
+//! What linking reads: the commits of a range with the files each of them changed, and the final
+//! diff. Plain data, filled by `git::read`.
+//!
+//! Contents are not in it. They are fetched one at a time through [`Blobs`], because all of them
+//! together may be larger than memory.
+
+use std::sync::Arc;
+
+use codeboost_schema::bytes::RepoPath;
+use codeboost_schema::ids::{CommitId, ObjectId};
+use codeboost_schema::link::FileStatus;
+
+/// The commits of `base..head` and the diff between the two ends.
+#[derive(Debug, Clone)]
+pub struct History {
+    /// An ancestor of `head`, or `head` itself.
+    pub base: CommitId,
+    /// The last of `commits`, or the base when there are none.
+    pub head: CommitId,
+    /// Topological, parents first.
+    pub commits: Vec<Commit>,
+    /// The parents of `commits` that lie outside the range and are not the base: ancestors of the
+    /// base from which side branches start.
+    pub outside: Vec<Outside>,
+    /// The diff of the base and the head.
+    pub diff: FinalDiff,
+}
+
+/// One commit of the range.
+#[derive(Debug, Clone)]
+pub struct Commit {
+    /// Its name.
+    pub id: CommitId,
+    /// In git's order, never empty: a root commit has [`At::Nothing`] as its only parent.
+    pub parents: Vec<Parent>,
+}
+
+/// One parent of a commit, and what the commit changed against it.
+#[derive(Debug, Clone)]
+pub struct Parent {
+    /// Where the parent is.
+    pub at: At,
+    /// With renames of at least half similarity; in byte order of path.
+    pub changes: Vec<FileChange>,
+}
+
+/// A state of the tree.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum At {
+    /// The base of the range.
+    Base,
+    /// Place in [`History::commits`].
+    Commit(u32),
+    /// Place in [`History::outside`].
+    Outside(u32),
+    /// The empty tree.
+    Nothing,
+}
+
+/// A commit outside the range from which a side branch starts.
+#[derive(Debug, Clone)]
+pub struct Outside {
+    /// Its name.
+    pub id: CommitId,
+    /// What it has otherwise than the base; the base is the old side.
+    pub changes: Vec<FileChange>,
+}
+
+/// One file that differs between two trees.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChange {
+    /// The path on the new side; on the old side for a deleted file.
+    pub path: RepoPath,
+    /// The path on the old side, where that is another one.
+    pub renamed_from: Option<RepoPath>,
+    /// What stood there.
+    pub old: Option<Version>,
+    /// What stands there.
+    pub new: Option<Version>,
+}
+
+impl FileChange {
+    /// The path on the old side, whether or not there is one.
+    #[must_use]
+    pub fn old_path(&self) -> &RepoPath {
+        self.renamed_from.as_ref().unwrap_or(&self.path)
+    }
+}
+
+/// What a tree has at a path.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Version {
+    /// Git's mode.
+    pub mode: u32,
+    /// The blob, or for a submodule the commit it points to.
+    pub oid: ObjectId,
+}
+
+/// Mode of a symbolic link.
+pub const SYMLINK: u32 = 0o120_000;
+/// Mode of a submodule.
+pub const SUBMODULE: u32 = 0o160_000;
+/// Mode of an executable file.
+pub const EXECUTABLE: u32 = 0o100_755;
+
+impl Version {
+    /// Whether it is a regular file.
+    #[must_use]
+    pub fn is_regular(&self) -> bool {
+        !matches!(self.mode, SYMLINK | SUBMODULE)
+    }
+}
+
+/// The diff of the base and the head, as git makes it with the contract's settings.
+#[derive(Debug, Clone, Default)]
+pub struct FinalDiff {
+    /// Whether there were too many candidates, so that inexact renames were not sought.
+    pub renames_skipped: bool,
+    /// In byte order of path.
+    pub files: Vec<FinalFile>,
+}
+
+/// One file of the final diff.
+#[derive(Debug, Clone)]
+pub struct FinalFile {
+    /// Its two sides.
+    pub change: FileChange,
+    /// What happened to it.
+    pub status: FileStatus,
+    /// Percent, for renamed files.
+    pub similarity: Option<u32>,
+    /// Changed lines, in order; empty unless both sides that exist are regular files.
+    pub blocks: Vec<Block>,
+}
+
+/// A run of removed lines and the run of added lines that stands in its place.
+///
+/// Lines count from 0. At least one unchanged line lies between two blocks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Block {
+    /// First removed line, or the line before which lines are added.
+    pub old_start: u32,
+    /// Number of removed lines.
+    pub old_lines: u32,
+    /// First added line, or the line before which lines are removed.
+    pub new_start: u32,
+    /// Number of added lines.
+    pub new_lines: u32,
+}
+
+impl Block {
+    /// The removed lines.
+    #[must_use]
+    pub fn old(&self) -> std::ops::Range<usize> {
+        self.old_start as usize..(self.old_start + self.old_lines) as usize
+    }
+
+    /// The added lines.
+    #[must_use]
+    pub fn new(&self) -> std::ops::Range<usize> {
+        self.new_start as usize..(self.new_start + self.new_lines) as usize
+    }
+}
+
+/// Where contents come from.
+pub trait Blobs: Sync {
+    /// A reader for one thread.
+    fn reader(&self) -> Box<dyn BlobReader + '_>;
+}
+
+/// Reads contents, one at a time.
+pub trait BlobReader {
+    /// The content of a blob.
+    ///
+    /// # Errors
+    /// [`BlobError`] when it is missing or can't be read.
+    fn blob(&mut self, oid: &ObjectId) -> Result<Arc<Vec<u8>>, BlobError>;
+}
+
+/// A content that can't be read: the reader's error, which names the object and the next step.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct BlobError(pub Box<dyn std::error::Error + Send + Sync>);
