@@ -7,6 +7,7 @@ use std::error::Error as StdError;
 
 use serde::Serialize;
 
+use crate::config::ConfigError;
 use crate::exit_code;
 use crate::git::read::{Absence, ReadError};
 use crate::git::repository::RepositoryError;
@@ -134,10 +135,23 @@ impl From<GitError> for Error {
     }
 }
 
+impl From<ConfigError> for Error {
+    fn from(error: ConfigError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            ConfigError::Writable { path, .. } => {
+                this.hint(format!("run chmod go-w {}", path.display()))
+            }
+            ConfigError::Content { .. } => this.hint("mend the file, then run codeboost doctor"),
+            ConfigError::File(_) | ConfigError::Form { .. } => this,
+        }
+    }
+}
+
 impl From<RepositoryError> for Error {
     fn from(error: RepositoryError) -> Self {
         let hint = match &error {
-            RepositoryError::Git(_) | RepositoryError::File(_) => None,
+            RepositoryError::Git(_) | RepositoryError::File(_) | RepositoryError::Config(_) => None,
             RepositoryError::NotAFolder(path) => {
                 Some(format!("move {} away; codeboost makes its own", path.display()))
             }
@@ -147,6 +161,7 @@ impl From<RepositoryError> for Error {
         };
         match error {
             RepositoryError::Git(error) => error.into(),
+            RepositoryError::Config(error) => error.into(),
             error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
         }
     }

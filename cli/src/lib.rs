@@ -4,6 +4,7 @@
 //! that touches the world; stages use both and never each other; commands call stages.
 
 // Shared by all.
+pub mod config;
 pub mod context;
 pub mod error;
 pub mod exit_code;

@@ -6,6 +6,9 @@
 
 use std::path::{Path, PathBuf};
 
+use codeboost_schema::ids::CommitId;
+
+use crate::config::{Config, ConfigError, ProjectConfig};
 use crate::context::Context;
 use crate::git::run::{Git, GitError};
 use crate::stage::{self, FileError};
@@ -28,6 +31,9 @@ pub enum RepositoryError {
     /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
+    /// The configuration is wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The outputs folder is a symbolic link or not a folder.
     #[error("{} is not a folder of its own", .0.display())]
     NotAFolder(PathBuf),
@@ -88,6 +94,26 @@ impl<'a> Repository<'a> {
     #[must_use]
     pub fn state_folder(&self) -> PathBuf {
         self.common_dir.join("codeboost")
+    }
+
+    /// What the project says about itself in `codeboost.yaml` of `base`; nothing when there is no
+    /// such file. Always of the base, never of a branch under review.
+    ///
+    /// # Errors
+    /// [`RepositoryError::Config`] naming the place when the file is wrong.
+    pub fn project_config(&self, base: &CommitId) -> Result<ProjectConfig, RepositoryError> {
+        let Some(bytes) = self.git.file_at(base, "codeboost.yaml")? else {
+            return Ok(ProjectConfig::default());
+        };
+        Ok(ProjectConfig::parse(&format!("codeboost.yaml of {base:.12}"), &bytes)?)
+    }
+
+    /// Reads the local configuration.
+    ///
+    /// # Errors
+    /// [`RepositoryError::Config`] naming file and place.
+    pub fn config(&self) -> Result<Config, RepositoryError> {
+        Ok(Config::read(self.context, &self.state_folder())?)
     }
 
     /// Makes the folder for outputs, with its own ignore-everything `.gitignore`, and returns it:

@@ -267,6 +267,21 @@ impl<'a> Git<'a> {
         parse_id(&done.stdout, "rev-parse", CommitId::parse).map(Some)
     }
 
+    /// The bytes of a regular file in a commit; `None` when there is none at that path.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't tell.
+    pub fn file_at(&self, commit: &CommitId, path: &str) -> Result<Option<Vec<u8>>, GitError> {
+        let entry = self.output(["ls-tree", "-z", "--full-tree", commit.as_str(), "--", path])?;
+        let entry = String::from_utf8_lossy(&entry);
+        let mut words = entry.split([' ', '\t']);
+        let (mode, id) = (words.next().unwrap_or_default(), words.nth(1));
+        match (mode, id) {
+            ("100644" | "100755", Some(id)) => self.output(["cat-file", "blob", id]).map(Some),
+            _ => Ok(None),
+        }
+    }
+
     /// Whether `ancestor` is `descendant` or one of its ancestors.
     ///
     /// # Errors
