@@ -14,6 +14,7 @@ pub mod stage;
 
 // Rules.
 pub mod link;
+pub mod plan;
 pub mod task;
 
 // Edges.

@@ -16,7 +16,7 @@ use serde_json::Value;
 pub struct Violation {
     /// JSON Pointer to the value; for a missing or unexpected key to the object around it.
     pub pointer: String,
-    /// What is wrong, in the validator's words.
+    /// What is wrong, in the validator's words, without the value.
     pub what: String,
     /// Which rule is broken, as data.
     pub broken: Broken,
@@ -51,7 +51,7 @@ pub enum Broken {
     Other(String),
 }
 
-/// Checks `value` against `schema` and returns every violation, in document order.
+/// Checks `value` against `schema` and returns its violations, in document order, at most 200.
 ///
 /// `schema` is the text of one of the schemas of this package.
 ///
@@ -205,12 +205,16 @@ fn validator(schema: &str) -> Validator {
     jsonschema::draft202012::options().build(&schema).expect("schemas of this package compile")
 }
 
+/// As many violations are told; more would not be read.
+const MAX_VIOLATIONS: usize = 200;
+
 fn check(validator: &Validator, value: &Value) -> Vec<Violation> {
     validator
         .iter_errors(value)
+        .take(MAX_VIOLATIONS)
         .map(|error| Violation {
             pointer: error.instance_path().to_string(),
-            what: error.to_string(),
+            what: error.masked().to_string(),
             broken: broken(error.kind()),
         })
         .collect()

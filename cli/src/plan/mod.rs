@@ -1,0 +1,16 @@
+//! Plans: from bytes to a checked plan, and from one revision to the next.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`read`] | bytes to a plan: parser, version, schema |
+//! | [`problem`] | what is wrong with a plan, with its place, rule and mend |
+//! | [`source`] | the input's text and its syntax tree, for places |
+//! | [`v1`] | the semantics of version 1; a later version gets its own folder |
+//!
+//! Everything here is a rule: plain data in, plain data out. Trees of git, the file system's
+//! notion of equal paths and the allowed commands are given by the caller.
+
+pub mod problem;
+pub mod read;
+pub mod source;
+pub mod v1;
