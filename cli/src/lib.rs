@@ -13,6 +13,7 @@ pub mod process;
 pub mod stage;
 
 // Rules.
+pub mod approval;
 pub mod link;
 pub mod plan;
 pub mod task;
