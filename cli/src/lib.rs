@@ -22,6 +22,9 @@ pub mod task;
 pub mod git;
 pub mod store;
 
+// Stages.
+pub mod execute;
+
 // Commands.
 pub mod args;
 pub mod commands;

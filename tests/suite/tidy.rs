@@ -108,6 +108,8 @@ fn schema_and_render_know_nothing_of_what_uses_them() {
 fn each_package_has_one_door() {
     let doors: &[(&str, &[&str])] = &[
         ("gix::", &["cli/src/git/"]),
+        ("gix_ignore::", &["cli/src/git/"]),
+        ("rustix::", &["cli/src/execute/", "cli/src/process.rs", "cli/src/store/"]),
         ("rusqlite::", &["cli/src/store/"]),
         ("jsonschema::", &["schema/src/"]),
         ("comrak::", &["render/src/"]),

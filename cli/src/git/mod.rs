@@ -5,6 +5,9 @@
 //! `link::history::History`. [`borrow`] is a private repository on somebody's objects.
 
 pub mod borrow;
+pub mod hash;
+pub mod ignore;
 pub mod read;
 pub mod repository;
 pub mod run;
+pub mod tree;
