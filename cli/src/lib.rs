@@ -19,6 +19,7 @@ pub mod plan;
 pub mod task;
 
 // Edges.
+pub mod forge;
 pub mod git;
 pub mod store;
 

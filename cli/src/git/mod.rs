@@ -9,5 +9,8 @@ pub mod hash;
 pub mod ignore;
 pub mod read;
 pub mod repository;
+pub mod identity;
+pub mod merge;
+pub mod refs;
 pub mod run;
 pub mod tree;
