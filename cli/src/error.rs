@@ -9,7 +9,10 @@ use serde::Serialize;
 
 use crate::config::ConfigError;
 use crate::exit_code;
+use crate::forge::ForgeError;
+use crate::git::identity::IdentityError;
 use crate::git::read::{Absence, ReadError};
+use crate::git::refs::RemoteError;
 use crate::git::repository::RepositoryError;
 use crate::git::run::GitError;
 use crate::output::{Output, Style};
@@ -144,6 +147,54 @@ impl From<ConfigError> for Error {
             }
             ConfigError::Content { .. } => this.hint("mend the file, then run codeboost doctor"),
             ConfigError::File(_) | ConfigError::Form { .. } => this,
+        }
+    }
+}
+
+impl From<IdentityError> for Error {
+    fn from(error: IdentityError) -> Self {
+        let hint = match &error {
+            IdentityError::Missing(what) => {
+                Some(format!("run git config --global user.{what} with yours"))
+            }
+            IdentityError::Git(_) => None,
+        };
+        hint.into_iter().fold(Self::from_error(&error), Self::hint)
+    }
+}
+
+impl From<RemoteError> for Error {
+    fn from(error: RemoteError) -> Self {
+        let hint = match &error {
+            RemoteError::Unknown(_) => {
+                Some("set remote in the configuration to a name that git remote lists, or to a URL")
+            }
+            RemoteError::SeveralUrls { .. } => {
+                Some("set remote in the configuration to the one URL that is to be pushed to")
+            }
+            RemoteError::Unreachable { .. } | RemoteError::TimedOut { .. } => {
+                Some("nothing was changed; run this again when the remote answers")
+            }
+            RemoteError::Git(_) => None,
+        };
+        match error {
+            RemoteError::Git(error) => error.into(),
+            error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
+        }
+    }
+}
+
+impl From<ForgeError> for Error {
+    fn from(error: ForgeError) -> Self {
+        match error {
+            ForgeError::Remote(error) => error.into(),
+            ForgeError::Git(error) => error.into(),
+            ForgeError::NoBase { .. } => {
+                Self::from_error(&error).hint("push the base there, or bind the task to another")
+            }
+            ForgeError::NotABranch(_) => Self::from_error(&error)
+                .hint("a merge moves a branch: add the task again with a branch as its base"),
+            ForgeError::NotAllowed { what, hint } => Self::not_allowed(what).hint(hint),
         }
     }
 }

@@ -78,7 +78,9 @@ impl<'a> Local<'a> {
             // The name of a remote may hold slashes itself.
             let mut fitting: Vec<_> = names
                 .lines()
-                .filter(|remote| rest.strip_prefix(remote).is_some_and(|rest| rest.starts_with('/')))
+                .filter(|remote| {
+                    rest.strip_prefix(remote).is_some_and(|rest| rest.starts_with('/'))
+                })
                 .collect();
             fitting.sort_by_key(|remote| remote.len());
             Ok(fitting.last().map(|remote| (*remote).to_owned()))
@@ -131,7 +133,9 @@ impl<'a> Local<'a> {
     fn tips(&self, base: Option<CommitId>, head: Option<CommitId>) -> Result<Tips, ForgeError> {
         match base {
             Some(base) => Ok(Tips { base, head }),
-            None => Err(ForgeError::NoBase { place: self.place(), branch: short(&self.base).into() }),
+            None => {
+                Err(ForgeError::NoBase { place: self.place(), branch: short(&self.base).into() })
+            }
         }
     }
 
@@ -180,10 +184,10 @@ impl<'a> Local<'a> {
         let folder = folder.display().to_string();
         Err(ForgeError::NotAllowed {
             what: format!("{branch} is checked out in {folder}{whose}"),
-            hint: format!(
+            hint:
                 "moving it would leave that work tree behind; there, switch to another branch or \
                  run git switch --detach, or push to a bare repository"
-            ),
+                    .to_owned(),
         })
     }
 
@@ -318,9 +322,11 @@ impl Local<'_> {
                 command: "log".into(),
                 answer: id.chars().take(200).collect(),
             })?;
-            if !question.ours.contains(&commit) && names_issue(message, question.issue, home.as_ref())
+            if !question.ours.contains(&commit)
+                && names_issue(message, question.issue, home.as_ref())
             {
-                let subject = message.lines().next().unwrap_or_default().chars().take(120).collect();
+                let subject =
+                    message.lines().next().unwrap_or_default().chars().take(120).collect();
                 found.push(Finding::Commit { commit, subject });
             }
         }
@@ -333,12 +339,15 @@ impl Local<'_> {
 /// Without front matter, or without `state` in it, the issue is open. Anything that can't be read
 /// is an error: unknown.
 fn is_closed(file: &std::path::Path) -> Result<bool, String> {
-    let text = std::fs::read(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
+    let text =
+        std::fs::read(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
     let text = String::from_utf8_lossy(&text);
-    let says = |what: &str| format!("{} says {what}, which is neither open nor closed", file.display());
+    let says =
+        |what: &str| format!("{} says {what}, which is neither open nor closed", file.display());
     let Some(front) = front_matter(&text) else { return Ok(false) };
-    let front: serde_yaml_ng::Value = serde_yaml_ng::from_str(front)
-        .map_err(|error| format!("the front matter of {} can't be read: {error}", file.display()))?;
+    let front: serde_yaml_ng::Value = serde_yaml_ng::from_str(front).map_err(|error| {
+        format!("the front matter of {} can't be read: {error}", file.display())
+    })?;
     match front.get("state") {
         None => Ok(false),
         Some(serde_yaml_ng::Value::String(state)) => match state.to_lowercase().as_str() {
@@ -368,3 +377,6 @@ fn front_matter(text: &str) -> Option<&str> {
 fn short(name: &str) -> &str {
     name.strip_prefix("refs/heads/").unwrap_or(name)
 }
+
+#[cfg(test)]
+mod tests;

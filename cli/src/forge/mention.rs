@@ -66,7 +66,8 @@ pub fn names_issue(text: &str, issue: u64, home: Option<&IssueHome>) -> bool {
             word => home.is_some_and(|home| word == home.path),
         }
     }) || places(&text, &format!("gh-{number}")).any(|(before, after)| {
-        ends_a_word(after) && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
+        ends_a_word(after)
+            && !before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '-')
     }) || places(&text, &format!("/issues/{number}")).any(|(before, after)| {
         if !ends_a_word(after) {
             return false;
@@ -102,17 +103,42 @@ mod tests {
     fn the_grammar_counts_what_names_the_issue_and_nothing_else() {
         let home = IssueHome::of_url("git@github.com:Owner/Repo.git").expect("a home");
         for text in [
-            "#12", "fix (#12)", "Fixes #12.", "see #12, #13", "GH-12", "gh-12: done", "x #12-b",
-            "https://github.com/owner/repo/issues/12", "owner/repo#12", "#12\n", "[#12]", "\"#12\"",
+            "#12",
+            "fix (#12)",
+            "Fixes #12.",
+            "see #12, #13",
+            "GH-12",
+            "gh-12: done",
+            "x #12-b",
+            "https://github.com/owner/repo/issues/12",
+            "owner/repo#12",
+            "#12\n",
+            "[#12]",
+            "\"#12\"",
             "http://github.com/Owner/Repo/issues/12#issuecomment-1",
         ] {
             assert!(names_issue(text, 12, Some(&home)), "{text}");
         }
         for text in [
-            "#123", "#112", "other/repo#12", "repo#12", "&#12;", "##12", "#12a", "#12_", "x#12",
-            "GH-123", "LIGH-12", "12", "issue 12", "https://github.com/other/repo/issues/12",
-            "https://example.com/owner/repo/issues/12", "https://github.com/owner/repo/issues/123",
-            "https://github.com/owner/repo/pull/12", "/issues/12", "",
+            "#123",
+            "#112",
+            "other/repo#12",
+            "repo#12",
+            "&#12;",
+            "##12",
+            "#12a",
+            "#12_",
+            "x#12",
+            "GH-123",
+            "LIGH-12",
+            "12",
+            "issue 12",
+            "https://github.com/other/repo/issues/12",
+            "https://example.com/owner/repo/issues/12",
+            "https://github.com/owner/repo/issues/123",
+            "https://github.com/owner/repo/pull/12",
+            "/issues/12",
+            "",
         ] {
             assert!(!names_issue(text, 12, Some(&home)), "{text}");
         }
@@ -127,7 +153,8 @@ mod tests {
 
     #[test]
     fn the_home_is_read_from_every_form_of_address() {
-        let home = |url| IssueHome::of_url(url).map(|home| (home.host.unwrap_or_default(), home.path));
+        let home =
+            |url| IssueHome::of_url(url).map(|home| (home.host.unwrap_or_default(), home.path));
         let wanted = Some(("host.example".to_owned(), "owner/repo".to_owned()));
         assert_eq!(home("https://user:token@host.example/owner/repo.git"), wanted);
         assert_eq!(home("ssh://git@host.example:22/owner/repo"), wanted);

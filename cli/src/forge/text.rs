@@ -13,7 +13,9 @@ pub fn neutral(text: &str) -> String {
     while let Some(c) = rest.chars().next() {
         let after = &rest[c.len_utf8()..];
         let starts_digit = |text: &str| text.starts_with(|c: char| c.is_ascii_digit());
-        let eq = |n: usize, word: &str| rest.get(..n).is_some_and(|part| part.eq_ignore_ascii_case(word));
+        let eq = |n: usize, word: &str| {
+            rest.get(..n).is_some_and(|part| part.eq_ignore_ascii_case(word))
+        };
         if c == '#' && starts_digit(after) {
             out.push('＃');
         } else if c == '@' && after.starts_with(|c: char| c.is_alphanumeric()) {
@@ -66,7 +68,8 @@ mod tests {
 
     #[test]
     fn what_would_act_reads_the_same_and_does_not() {
-        let text = "Fixes #7, closes GH-8 and gh-9; see https://h/o/r/issues/10 /pull/11, thanks @you";
+        let text =
+            "Fixes #7, closes GH-8 and gh-9; see https://h/o/r/issues/10 /pull/11, thanks @you";
         let out = neutral(text);
         assert_eq!(
             out,
@@ -80,7 +83,8 @@ mod tests {
 
     #[test]
     fn harmless_text_stays() {
-        for text in ["a # b", "mail me @ home", "GH-x", "issues/1", "ünï\ncode #", "gh", "-", ""] {
+        for text in ["a # b", "mail me @ home", "GH-x", "issues/1", "ünï\ncode #", "gh", "-", ""]
+        {
             assert_eq!(neutral(text), text);
         }
     }

@@ -44,7 +44,10 @@ pub enum Made {
 pub fn make(git: &Git<'_>, recipe: &Recipe<'_>) -> Result<Made, GitError> {
     let tree = if git.is_ancestor(recipe.base, recipe.head)? {
         let tree = format!("{}^{{tree}}", recipe.head);
-        parse_object_id(&git.output(["rev-parse", "--verify", "--end-of-options", &tree])?, "rev-parse")?
+        parse_object_id(
+            &git.output(["rev-parse", "--verify", "--end-of-options", &tree])?,
+            "rev-parse",
+        )?
     } else {
         match merged_tree(git, recipe.base, recipe.head)? {
             Ok(tree) => tree,
@@ -84,8 +87,15 @@ fn merged_tree(
     base: &CommitId,
     head: &CommitId,
 ) -> Result<Result<ObjectId, Vec<RepoPath>>, GitError> {
-    let args =
-        ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", base.as_str(), head.as_str()];
+    let args = [
+        "merge-tree",
+        "--write-tree",
+        "--name-only",
+        "--no-messages",
+        "-z",
+        base.as_str(),
+        head.as_str(),
+    ];
     let done = git.finish(args, None)?;
     let mut parts = done.stdout.split(|byte| *byte == 0).filter(|part| !part.is_empty());
     match done.code {

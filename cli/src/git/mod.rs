@@ -2,15 +2,16 @@
 //!
 //! [`run`] starts git, isolated from every configuration and environment that could change a
 //! result. [`repository`] finds the folders of a repository. [`read`] reads objects and fills
-//! `link::history::History`. [`borrow`] is a private repository on somebody's objects.
+//! `link::history::History`. [`borrow`] is a private repository on somebody's objects. [`merge`] makes
+//! the commit that lands, [`refs`] changes refs here and elsewhere, all or none.
 
 pub mod borrow;
 pub mod hash;
-pub mod ignore;
-pub mod read;
-pub mod repository;
 pub mod identity;
+pub mod ignore;
 pub mod merge;
+pub mod read;
 pub mod refs;
+pub mod repository;
 pub mod run;
 pub mod tree;

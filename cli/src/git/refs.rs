@@ -183,9 +183,9 @@ impl Remote {
         let ended = self.talk("read", git, &args, limits)?;
         let mut found = BTreeMap::new();
         for line in String::from_utf8_lossy(&ended.stdout).lines() {
-            let parsed = line.split_once('\t').and_then(|(id, name)| {
-                Some((CommitId::parse(id).ok()?, name.to_owned()))
-            });
+            let parsed = line
+                .split_once('\t')
+                .and_then(|(id, name)| Some((CommitId::parse(id).ok()?, name.to_owned())));
             let Some((id, name)) = parsed.filter(|_| !ended.cut) else {
                 return Err(GitError::Answer {
                     command: "ls-remote".into(),
@@ -213,8 +213,7 @@ impl Remote {
         refs: &[(&str, &str)],
         limits: Limits,
     ) -> Result<(), RemoteError> {
-        let specs: Vec<_> =
-            refs.iter().map(|(theirs, ours)| format!("+{theirs}:{ours}")).collect();
+        let specs: Vec<_> = refs.iter().map(|(theirs, ours)| format!("+{theirs}:{ours}")).collect();
         let mut args = vec![
             "fetch",
             "--quiet",
@@ -248,15 +247,10 @@ impl Remote {
         for setting in PUSH_CONFIG {
             git = git.with_config(setting);
         }
-        let mut args: Vec<String> = [
-            "push",
-            "--atomic",
-            "--porcelain",
-            "--no-verify",
-            "--no-progress",
-        ]
-        .map(str::to_owned)
-        .to_vec();
+        let mut args: Vec<String> =
+            ["push", "--atomic", "--porcelain", "--no-verify", "--no-progress"]
+                .map(str::to_owned)
+                .to_vec();
         let mut specs = Vec::new();
         for RefChange { name, expected, new } in changes {
             let source = match new {
@@ -417,7 +411,10 @@ mod tests {
 
     #[test]
     fn a_sign_in_in_a_url_is_not_shown() {
-        assert_eq!(without_sign_in("https://me:token@host.example/r.git"), "https://host.example/r.git");
+        assert_eq!(
+            without_sign_in("https://me:token@host.example/r.git"),
+            "https://host.example/r.git"
+        );
         assert_eq!(without_sign_in("https://host.example/a@b"), "https://host.example/a@b");
         assert_eq!(without_sign_in("ssh://git@host.example/r"), "ssh://git@host.example/r");
         assert_eq!(without_sign_in("../r.git"), "../r.git");
