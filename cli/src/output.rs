@@ -157,6 +157,13 @@ fn paint(colored: bool, style: Style, text: &str) -> String {
     if colored { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
 }
 
+/// A number with its noun: `1 commit`, `2 commits`.
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
 /// Lines of aligned columns, two spaces apart; the last column is as wide as it is.
 #[must_use]
 pub fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {

@@ -9,9 +9,8 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::forge::issue_file::IssueFile;
-use crate::git::repository::Repository;
 use crate::git::run::Git;
-use crate::output::{columns, plain_line};
+use crate::output::{columns, counted, plain_line};
 use crate::stage::FileError;
 use crate::store::{NewTask, Store, StoreError, TaskRow, short_ref};
 use crate::task::{Actor, TaskState, branch_name};
@@ -190,8 +189,9 @@ fn add(context: &Context, args: &AddArgs) -> Result {
     ));
     if n_behind > 0 {
         context.out.warn(format!(
-            "{} has {n_behind} commits that {} has not; merging will need them",
+            "{} has {} that {} has not; merging will need them",
             short_ref(&base_ref),
+            counted(n_behind, "commit"),
             short_ref(&head_ref)
         ));
     }
@@ -308,8 +308,9 @@ fn remove(context: &Context, issue: u64) -> Result {
         let n_only_there = only_there(repository.git(), name, head)?;
         if n_only_there > 0 {
             losses.push(format!(
-                "{} has {n_only_there} commits that no other branch has",
-                short_ref(name)
+                "{} has {} that no other branch has",
+                short_ref(name),
+                counted(n_only_there, "commit")
             ));
         }
         if checked_out.contains(name) {
@@ -328,6 +329,7 @@ fn remove(context: &Context, issue: u64) -> Result {
         }
         return Ok(Outcome::NotAllowed);
     }
+    let folder = repository.task_folder(issue)?;
     store.write(|tx| tx.remove_task(&task)).map_err(|error: StoreError| error)?;
     if task.made_head
         && let Some((name, head)) = &branch
@@ -335,7 +337,7 @@ fn remove(context: &Context, issue: u64) -> Result {
         let input = format!("delete {name} {head}\n");
         repository.git().output_with(["update-ref", "--stdin"], Some(input.as_bytes()))?;
     }
-    remove_outputs(&repository, issue)?;
+    std::fs::remove_dir_all(&folder).map_err(|source| FileError::new("remove", &folder, source))?;
     if context.out.is_json() {
         context.out.json(&json!({"removed": true, "losses": []}));
     } else {
@@ -370,10 +372,4 @@ fn checked_out(git: &Git<'_>) -> Result<Vec<String>> {
         .filter_map(|line| line.strip_prefix("branch "))
         .map(str::to_owned)
         .collect())
-}
-
-fn remove_outputs(repository: &Repository<'_>, issue: u64) -> Result<()> {
-    let folder = repository.task_folder(issue)?;
-    std::fs::remove_dir_all(&folder)
-        .map_err(|source| FileError::new("remove", &folder, source).into())
 }
