@@ -5,6 +5,4 @@
 mod support;
 
 mod generate;
-mod init;
-mod task;
 mod tidy;

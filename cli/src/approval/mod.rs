@@ -22,4 +22,4 @@ pub mod policy;
 pub mod since;
 
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;

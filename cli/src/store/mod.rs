@@ -14,7 +14,6 @@
 //! log in the same transaction. While an agent runs for hours only a [`Lease`] is held, never a
 //! transaction.
 
-mod allowed;
 mod error;
 mod events;
 mod evidence;
@@ -23,6 +22,7 @@ mod key;
 mod lease;
 mod migrations;
 mod open;
+mod review;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -32,8 +32,12 @@ mod tx;
 
 pub use error::StoreError;
 pub use events::{Event, EventRow};
-pub use key::{FormKey, verify_form_signature, write_secret};
+pub use key::{FormKey, verify_form_signature};
 pub use lease::{Held, Lease};
 pub use open::Store;
-pub use tasks::{IssueRow, NewTask, TaskRow, short_ref};
+pub use review::{
+    AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
+    NoteKind, NoteRow, NoteState, Occasion,
+};
+pub use tasks::{IssueRow, NewTask, TaskRow};
 pub use tx::{ReadTx, WriteTx};
