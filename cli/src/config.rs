@@ -213,6 +213,41 @@ struct MergePart {
     head: Option<HeadAfter>,
 }
 
+impl MergeMethod {
+    /// The word in configuration, state and output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Merge => "merge",
+            Self::Squash => "squash",
+        }
+    }
+
+    /// The method of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Merge, Self::Squash].into_iter().find(|method| method.word() == word)
+    }
+}
+
+impl HeadAfter {
+    /// The word in configuration, state and output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Delete => "delete",
+            Self::Move => "move",
+            Self::Keep => "keep",
+        }
+    }
+
+    /// The value of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        [Self::Delete, Self::Move, Self::Keep].into_iter().find(|after| after.word() == word)
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self::of(Part::default(), Part::default())

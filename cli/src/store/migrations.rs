@@ -18,6 +18,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 1, sql: include_str!("migrations/0001_core.sql") },
     // Decisions, approvals, choices, acknowledgements, notes, errands.
     Migration { number: 3, sql: include_str!("migrations/0003_review.sql") },
+    // Merges, publications, findings of the already-fixed check.
+    Migration { number: 4, sql: include_str!("migrations/0004_merge.sql") },
 ];
 
 /// The newest version that is known.

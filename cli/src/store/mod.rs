@@ -20,6 +20,7 @@ mod evidence;
 mod keep;
 mod key;
 mod lease;
+mod merge;
 mod migrations;
 mod open;
 mod review;
@@ -34,6 +35,9 @@ pub use error::StoreError;
 pub use events::{Event, EventRow};
 pub use key::{FormKey, verify_form_signature};
 pub use lease::{Held, Lease};
+pub use merge::{
+    AttemptState, MergeAttemptRow, MergeRunRow, MergeStepRow, NewAttempt, PublicationRow, StepState,
+};
 pub use open::Store;
 pub use review::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
