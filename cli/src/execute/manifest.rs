@@ -144,6 +144,12 @@ impl Spool {
         &self.contents
     }
 
+    /// The folder that the copies lie in; nothing else does.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     fn next_path(&self) -> PathBuf {
         self.folder.path().join(self.contents.len().to_string())
     }

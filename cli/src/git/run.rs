@@ -24,6 +24,8 @@ pub struct Git<'a> {
     context: &'a Context,
     /// The git directory; for a linked worktree its own, not the common one.
     git_dir: PathBuf,
+    /// Where it is started; `None`: in the git directory.
+    folder: Option<PathBuf>,
     /// Settings given to each call as `-c`.
     config: Vec<String>,
     env: Vec<(&'static str, OsString)>,
@@ -80,6 +82,7 @@ impl<'a> Git<'a> {
         Self {
             context,
             git_dir: git_dir.into(),
+            folder: None,
             config: Vec::new(),
             env: Vec::new(),
             with_person: false,
@@ -129,6 +132,12 @@ impl<'a> Git<'a> {
         this
     }
 
+    /// The same repository, with git started in `folder`, from where it takes relative paths.
+    #[must_use]
+    pub fn in_folder(&self, folder: impl Into<PathBuf>) -> Self {
+        Self { folder: Some(folder.into()), ..self.clone() }
+    }
+
     /// The git directory.
     #[must_use]
     pub fn git_dir(&self) -> &Path {
@@ -158,7 +167,7 @@ impl<'a> Git<'a> {
     /// A command with the fixed environment and settings; the caller adds the git arguments.
     #[must_use]
     pub fn command(&self) -> Command {
-        let mut command = self.base(&self.git_dir);
+        let mut command = self.base(self.folder.as_deref().unwrap_or(&self.git_dir));
         command.arg("--git-dir").arg(&self.git_dir);
         command
     }
@@ -251,6 +260,54 @@ impl<'a> Git<'a> {
                 .map_or("killed by a signal".into(), |code| format!("exit code {code}")),
             stderr: done.stderr.chars().take(4000).collect(),
         })
+    }
+
+    /// Runs git and gives its standard output to `to`, which runs with `to_args`.
+    ///
+    /// # Errors
+    /// [`GitError`] when one of the two can't be started or ends with another exit code than 0.
+    pub fn pipe(
+        &self,
+        args: &[&str],
+        stdin: &[u8],
+        to: &Git<'_>,
+        to_args: &[&str],
+    ) -> Result<(), GitError> {
+        let mut from = self.command();
+        from.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut from = from.spawn().map_err(GitError::Start)?;
+        let (input, output) = (from.stdin.take(), from.stdout.take());
+        let mut into = to.command();
+        into.args(to_args).stdin(output.map_or_else(Stdio::null, Stdio::from));
+        into.stdout(Stdio::null()).stderr(Stdio::piped());
+        let ends = std::thread::scope(|scope| {
+            // A git that stops reading says why on stderr and by its exit code.
+            scope.spawn(move || input.map(|mut input| input.write_all(stdin)));
+            let first = scope.spawn(move || from.wait_with_output());
+            // The pipe's end in this process goes with the command, so that the first one notices
+            // when the second one ends.
+            let second = into.spawn().and_then(|child| {
+                drop(into);
+                child.wait_with_output()
+            });
+            (first.join(), second)
+        });
+        let first = ends.0.unwrap_or_else(|_| Err(std::io::ErrorKind::Other.into()));
+        for (args, output) in [(args, first), (to_args, ends.1)] {
+            let output = output.map_err(GitError::Start)?;
+            if !output.status.success() {
+                let stderr = String::from_utf8_lossy(&output.stderr);
+                return Err(GitError::Failed {
+                    args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+                    status: output
+                        .status
+                        .code()
+                        .map_or("killed by a signal".into(), |code| format!("exit code {code}")),
+                    stderr: stderr.trim().chars().take(4000).collect(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// The commit that a revision names; `None` when there is none.
