@@ -2,8 +2,12 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`workspace`] | makes standalone clones |
 //! | [`manifest`] | reads what lies in a workspace, trusting nothing there |
 //! | [`audit`] | judges it: safety first, then scope |
+//! | [`commit`] | makes the commit, in our own repository |
 
 pub mod audit;
+pub mod commit;
 pub mod manifest;
+pub mod workspace;

@@ -1,0 +1,322 @@
+//! Standalone clones: the workspace of an item, and the fresh checkout in which checks run.
+//!
+//! A clone has its own object store with the whole history of its commit, made from a pack: no
+//! hard links, no alternates, no remote, no hooks, no template. Its files are the exact bytes of
+//! the commit: no line-ending conversion, no filter, no keyword expansion, also when git is run in
+//! it later (`.git/info/attributes` switches them off). So what is read back needs no conversion.
+//!
+//! After it is made it belongs to whoever works in it. Nothing here trusts it again.
+//!
+//! **Where.** A workspace lies outside of the repository, by default in
+//! `$XDG_DATA_HOME/codeboost/workspaces/<repository>-<name>/<issue>-<item>`. Below the repository's
+//! own folder the tools of a project would find its outer copy: package managers, linters and test
+//! runners look for their files in all folders above. And many tools leave out everything below a
+//! folder named `.git`.
+
+use std::path::{Path, PathBuf};
+
+use codeboost_schema::ids::{CommitId, ItemId};
+
+use crate::context::Context;
+use crate::execute::audit::quote;
+use crate::execute::manifest::{self, HardLinks, Options, Spool};
+use crate::git::borrow::ObjectFormat;
+use crate::git::read::{Objects, ReadError};
+use crate::git::repository::Repository;
+use crate::git::run::{Git, GitError};
+use crate::git::tree::{self, Tree};
+use crate::stage::{self, FileError};
+use crate::task::RepositoryId;
+
+/// The branch that a workspace stands on.
+pub const BRANCH: &str = "codeboost-item";
+
+/// Switches off every conversion, whatever the commit's own `.gitattributes` say.
+const ATTRIBUTES: &[u8] = b"# The files here are the exact bytes of the commit.\n\
+    * -text !eol -ident -filter !working-tree-encoding\n";
+
+/// A clone that was made.
+#[derive(Debug)]
+pub struct Clone {
+    /// Where it lies, absolute.
+    pub folder: PathBuf,
+    /// Whether its file system keeps the right to execute.
+    pub trusts_execute_bit: bool,
+    /// The tree of its commit.
+    pub tree: Tree,
+}
+
+/// Why there is no clone.
+#[derive(Debug, thiserror::Error)]
+pub enum CloneError {
+    /// Something is there already.
+    #[error("{} exists already", .0.display())]
+    Exists(PathBuf),
+    /// The folder lies in another clone of ours or in the repository's own folder.
+    #[error("{} lies inside {}", folder.display(), inside.display())]
+    Inside {
+        /// The folder that was wanted.
+        folder: PathBuf,
+        /// What it lies in.
+        inside: PathBuf,
+    },
+    /// What was checked out is not the commit's tree.
+    #[error("this file system can't hold the files of {commit_id} as they are: {}", paths.join(", "))]
+    Unfaithful {
+        /// The commit.
+        commit_id: CommitId,
+        /// Some of the paths, quoted.
+        paths: Vec<String>,
+    },
+    /// A file operation failed.
+    #[error(transparent)]
+    File(#[from] FileError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// An object can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+/// Where the workspace of an item lies by default: the first of `<issue>-<item>`,
+/// `<issue>-<item>-2` and so on that is free.
+#[must_use]
+pub fn default_folder(
+    repository: &Repository<'_>,
+    repository_id: RepositoryId,
+    issue: u64,
+    item: &ItemId,
+) -> PathBuf {
+    let home = workspaces_folder(repository, repository_id);
+    let name = format!("{issue}-{item}");
+    let numbered = (2..).map(|n| home.join(format!("{name}-{n}")));
+    std::iter::once(home.join(&name))
+        .chain(numbered)
+        .find(|folder| !is_taken(folder))
+        .expect("the numbers don't end")
+}
+
+fn is_taken(folder: &Path) -> bool {
+    folder.symlink_metadata().is_ok() || prompt_file(folder).symlink_metadata().is_ok()
+}
+
+/// The folder in which the workspaces of a repository lie.
+fn workspaces_folder(repository: &Repository<'_>, repository_id: RepositoryId) -> PathBuf {
+    let context = repository.context();
+    let data = context.var("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let data = data.or_else(|| {
+        let home = context.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        home.map(|home| home.join(".local/share"))
+    });
+    // Without a home, as under some services, there is only the repository itself.
+    let Some(data) = data else { return repository.state_folder().join("workspaces") };
+    let shown = repository.work_tree().unwrap_or(repository.common_dir());
+    let name = shown.file_name().unwrap_or_default().to_string_lossy();
+    let name: String = name
+        .chars()
+        .filter(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+        .collect();
+    let name = name.trim_matches(['.', '-']).to_owned();
+    let id = repository_id.to_string();
+    let id = id.split('-').next().unwrap_or_default().to_owned();
+    data.join("codeboost/workspaces").join(format!("{name}-{id}").trim_start_matches('-'))
+}
+
+/// The prompt file of a workspace: beside it, so that it is no part of what is read back.
+#[must_use]
+pub fn prompt_file(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".prompt.md");
+    folder.with_file_name(name)
+}
+
+/// Makes a clone of `commit_id` in `folder`, which must not exist.
+///
+/// It is made under another name beside it and renamed, so that a killed process leaves no half
+/// clone under that name. The checkout is compared with the commit's tree.
+///
+/// # Errors
+/// [`CloneError`]; nothing is left then.
+pub fn make(
+    repository: &Repository<'_>,
+    objects: &Objects,
+    commit_id: &CommitId,
+    folder: &Path,
+) -> Result<Clone, CloneError> {
+    if folder.symlink_metadata().is_ok() {
+        return Err(CloneError::Exists(folder.to_owned()));
+    }
+    let parent = folder.parent().unwrap_or(Path::new("/"));
+    stage::make_folder(parent)?;
+    let parent = parent.canonicalize().map_err(|error| FileError::new("resolve", parent, error))?;
+    let folder = parent.join(folder.file_name().unwrap_or_default());
+    if parent.starts_with(repository.common_dir())
+        && !parent.starts_with(repository.state_folder().join("workspaces"))
+    {
+        let inside = repository.common_dir().to_owned();
+        return Err(CloneError::Inside { folder, inside });
+    }
+    let draft = tempfile::Builder::new()
+        .prefix(".codeboost-making-")
+        .tempdir_in(&parent)
+        .map_err(|error| FileError::new("make a folder in", &parent, error))?;
+    // A temporary folder is its owner's alone; a workspace is a folder like any other.
+    let work = draft.path().join("work");
+    stage::make_folder(&work)?;
+    let git = init(repository, objects.format(), &work)?;
+    copy_history(repository, &git, commit_id)?;
+    git.output(["update-ref", &format!("refs/heads/{BRANCH}"), commit_id.as_str()])?;
+    git.output(["symbolic-ref", "HEAD", &format!("refs/heads/{BRANCH}")])?;
+    let tree = tree::read_tree(objects, commit_id)?;
+    check_out(&git, &work, commit_id)?;
+    let answer = git.output(["config", "--type=bool", "--get", "core.fileMode"])?;
+    let trusts_execute_bit = answer.trim_ascii() == b"true";
+    check_faithful(&work, objects.format(), &tree, commit_id, trusts_execute_bit)?;
+    // A rename onto an empty folder would succeed; that nothing is there was asked above, and the
+    // task's lease keeps others of us away.
+    std::fs::rename(&work, &folder).map_err(|error| FileError::new("make", &folder, error))?;
+    Ok(Clone { folder, trusts_execute_bit, tree })
+}
+
+/// The person's own ignore rules, weakest first: their `core.excludesFile`, then the repository's
+/// `info/exclude`. The same that git shows them in `git status`.
+///
+/// # Errors
+/// [`FileError`] when one of the files is there but can't be read.
+pub fn own_ignore_rules(repository: &Repository<'_>) -> Result<Vec<Vec<u8>>, FileError> {
+    let mut rules = Vec::new();
+    let files = [excludes_file(repository), Some(repository.common_dir().join("info/exclude"))];
+    for file in files.into_iter().flatten() {
+        match stage::read(&file) {
+            Ok(bytes) => rules.push(bytes),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(rules)
+}
+
+fn excludes_file(repository: &Repository<'_>) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let context = repository.context();
+    let git = repository.git().with_person();
+    let done = git.finish(["config", "--type=path", "--get", "core.excludesFile"], None).ok()?;
+    if done.code == Some(0) {
+        let path = Path::new(std::ffi::OsStr::from_bytes(done.stdout.trim_ascii_end()));
+        return path.is_absolute().then(|| path.to_owned());
+    }
+    let config = context.var("XDG_CONFIG_HOME").map(PathBuf::from);
+    let config =
+        config.or_else(|| context.var("HOME").map(|home| Path::new(home).join(".config")))?;
+    config.is_absolute().then(|| config.join("git/ignore"))
+}
+
+/// The commit that the branch of a workspace names, read without running git there; `None` when it
+/// can't be told. Says only whether somebody committed there; nothing depends on it.
+#[must_use]
+pub fn commit_inside(folder: &Path) -> Option<CommitId> {
+    let read = |path: &str| {
+        let file = folder.join(".git").join(path);
+        let meta = file.symlink_metadata().ok()?;
+        if !meta.is_file() || meta.len() > 4096 {
+            return None;
+        }
+        String::from_utf8(stage::read(&file).ok()?).ok()
+    };
+    let head = read("HEAD")?;
+    let head = head.trim();
+    match head.strip_prefix("ref: ") {
+        Some(name) if name.split('/').all(|part| !matches!(part, "" | "." | "..")) => {
+            CommitId::parse(read(name)?.trim()).ok()
+        }
+        Some(_) => None,
+        None => CommitId::parse(head).ok(),
+    }
+}
+
+fn init<'a>(
+    repository: &Repository<'a>,
+    format: ObjectFormat,
+    work: &Path,
+) -> Result<Git<'a>, CloneError> {
+    let context: &'a Context = repository.context();
+    let git = Git::at(context, work.join(".git")).in_folder(work);
+    let format = match format {
+        ObjectFormat::Sha1 => "--object-format=sha1",
+        ObjectFormat::Sha256 => "--object-format=sha256",
+    };
+    git.output(["init", "--quiet", "--template=", format])?;
+    let info = work.join(".git/info");
+    stage::make_folder(&info)?;
+    stage::write_scratch(&info.join("attributes"), ATTRIBUTES)?;
+    Ok(git)
+}
+
+/// Copies a commit with all its history.
+fn copy_history(
+    repository: &Repository<'_>,
+    git: &Git<'_>,
+    commit_id: &CommitId,
+) -> Result<(), CloneError> {
+    let shallow = repository.common_dir().join("shallow");
+    if shallow.exists() {
+        // Where the repository's own history is cut, the copy's is cut at the same commits.
+        stage::write_scratch(&git.git_dir().join("shallow"), &stage::read(&shallow)?)?;
+    }
+    let wanted = format!("{commit_id}\n");
+    let source = repository.git().with_config("pack.packSizeLimit=0");
+    source.pipe(
+        &["pack-objects", "--revs", "--stdout", "--quiet"],
+        wanted.as_bytes(),
+        git,
+        &["index-pack", "--stdin"],
+    )?;
+    Ok(())
+}
+
+fn check_out(git: &Git<'_>, work: &Path, commit_id: &CommitId) -> Result<(), CloneError> {
+    let mut git = git.with_env("GIT_WORK_TREE", work.as_os_str());
+    for setting in ["core.autocrlf=false", "core.sparseCheckout=false", "submodule.recurse=false"] {
+        git = git.with_config(setting);
+    }
+    git.output(["read-tree", "--reset", "-u", commit_id.as_str()])?;
+    Ok(())
+}
+
+/// Compares what was checked out with the commit's tree.
+fn check_faithful(
+    work: &Path,
+    format: ObjectFormat,
+    tree: &Tree,
+    commit_id: &CommitId,
+    trusts_execute_bit: bool,
+) -> Result<(), CloneError> {
+    let options = Options {
+        before: tree,
+        rules_before: &std::collections::BTreeMap::new(),
+        own_rules: Vec::new(),
+        declared: std::collections::BTreeSet::new(),
+        format,
+        trusts_execute_bit,
+        hard_links: HardLinks::Refused,
+    };
+    let mut spool = Spool::new(work.parent().unwrap_or(work))?;
+    let found = manifest::read(work, &options, &mut spool)?;
+    let mut paths: Vec<String> =
+        found.oddities.iter().map(|(path, _)| quote(path.as_bytes())).collect();
+    let differs = |path| tree.get(path) != found.leaves.get(path);
+    let all = tree.keys().chain(found.leaves.keys());
+    paths.extend(all.filter(|path| differs(path)).map(|path| quote(path.as_bytes())));
+    if paths.is_empty() {
+        return Ok(());
+    }
+    paths.sort();
+    paths.dedup();
+    let n_more = paths.len().saturating_sub(5);
+    paths.truncate(5);
+    if n_more > 0 {
+        paths.push(format!("{n_more} more"));
+    }
+    Err(CloneError::Unfaithful { commit_id: commit_id.clone(), paths })
+}
