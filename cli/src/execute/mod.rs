@@ -11,3 +11,6 @@ pub mod audit;
 pub mod commit;
 pub mod manifest;
 pub mod workspace;
+
+#[cfg(test)]
+mod tests;
