@@ -49,4 +49,21 @@ pub struct Args {
 pub enum Command {
     /// Write shell completions or man pages
     Generate(commands::generate::GenerateArgs),
+    /// Set codeboost up in this repository
+    ///
+    /// Makes the state in the git common directory, which all worktrees share, and the key that
+    /// signs approval forms. Run again it changes nothing.
+    ///
+    /// Example: codeboost init
+    Init(commands::init::InitArgs),
+    /// Show or export the keys that sign approval forms
+    Key(commands::key::KeyArgs),
+    /// Show what happened, oldest first
+    ///
+    /// Example: codeboost log 412
+    Log(commands::log::LogArgs),
+    /// Back up the state
+    State(commands::state::StateArgs),
+    /// Add, list, cancel and remove tasks
+    Task(commands::task::TaskArgs),
 }

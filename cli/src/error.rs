@@ -10,6 +10,7 @@ use serde::Serialize;
 use crate::config::ConfigError;
 use crate::exit_code;
 use crate::forge::ForgeError;
+use crate::forge::issue_file::IssueFileError;
 use crate::git::identity::IdentityError;
 use crate::git::read::{Absence, ReadError};
 use crate::git::refs::RemoteError;
@@ -195,6 +196,21 @@ impl From<ForgeError> for Error {
             ForgeError::NotABranch(_) => Self::from_error(&error)
                 .hint("a merge moves a branch: add the task again with a branch as its base"),
             ForgeError::NotAllowed { what, hint } => Self::not_allowed(what).hint(hint),
+        }
+    }
+}
+
+impl From<IssueFileError> for Error {
+    fn from(error: IssueFileError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            IssueFileError::File(_) => this.hint("give an issue number or a Markdown file"),
+            IssueFileError::Form { .. } => {
+                this.hint("an issue is a Markdown file whose first heading is its title")
+            }
+            IssueFileError::FrontMatter { .. } => {
+                this.hint("front matter may say number: 412 and state: open or closed")
+            }
         }
     }
 }

@@ -157,6 +157,36 @@ fn paint(colored: bool, style: Style, text: &str) -> String {
     if colored { format!("\x1b[{}m{text}\x1b[0m", style.code()) } else { text.to_owned() }
 }
 
+/// A number with its noun: `1 commit`, `2 commits`.
+#[must_use]
+pub fn counted(number: u64, noun: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{plural}")
+}
+
+/// Lines of aligned columns, two spaces apart; the last column is as wide as it is.
+#[must_use]
+pub fn columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+    let width = |text: &str| text.chars().count();
+    let mut widths = [0; N];
+    for row in rows {
+        for (widest, cell) in widths.iter_mut().zip(row) {
+            *widest = (*widest).max(width(cell));
+        }
+    }
+    let line = |row: &[String; N]| {
+        let mut line = String::new();
+        for (n, cell) in row.iter().enumerate() {
+            line.push_str(cell);
+            if n + 1 < N {
+                line.push_str(&" ".repeat(widths[n] - width(cell) + 2));
+            }
+        }
+        line.trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
 /// Text from a repository, a plan or an issue, made safe for a terminal.
 ///
 /// Control characters, bidirectional controls and characters that can't be seen become visible

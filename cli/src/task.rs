@@ -238,6 +238,23 @@ impl serde::Serialize for TaskState {
     }
 }
 
+/// The name of the branch that codeboost makes for an issue: `codeboost/issue-412-retry-on-5xx`.
+#[must_use]
+pub fn branch_name(issue: u64, title: &str) -> String {
+    let mut name = format!("codeboost/issue-{issue}");
+    let words = title.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
+    let mut n_chars = 0;
+    for word in words {
+        n_chars += word.len() + 1;
+        if n_chars > 41 {
+            break;
+        }
+        name.push('-');
+        name.push_str(&word.to_ascii_lowercase());
+    }
+    name
+}
+
 /// Who caused a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Actor {
@@ -292,6 +309,17 @@ mod tests {
             assert!(!state.may_become(state), "{state}");
         }
         assert!(!Merging.may_become(Cancelled));
+    }
+
+    #[test]
+    fn branches_are_named_by_number_and_whole_words_of_the_title() {
+        assert_eq!(branch_name(412, "Retry on 5xx!"), "codeboost/issue-412-retry-on-5xx");
+        assert_eq!(branch_name(1, "émoji 🎉 only…"), "codeboost/issue-1-moji-only");
+        assert_eq!(branch_name(1, "../../x.lock"), "codeboost/issue-1-x-lock");
+        assert_eq!(branch_name(1, "🎉"), "codeboost/issue-1");
+        let long = branch_name(1, "word ".repeat(30).as_str());
+        assert_eq!(long, format!("codeboost/issue-1{}", "-word".repeat(8)));
+        assert_eq!(branch_name(1, &"x".repeat(99)), "codeboost/issue-1");
     }
 
     #[test]

@@ -5,4 +5,6 @@
 mod support;
 
 mod generate;
+mod init;
+mod task;
 mod tidy;

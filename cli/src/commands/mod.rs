@@ -3,11 +3,30 @@
 use crate::args::Command;
 use crate::context::Context;
 use crate::error::Result;
+use crate::git::repository::Repository;
+use crate::store::Store;
 
 pub mod generate;
+pub mod init;
+pub mod key;
+pub mod log;
+pub mod state;
+pub mod task;
 
 pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
     match command {
         Command::Generate(args) => generate::run(context, args),
+        Command::Init(args) => init::run(context, args),
+        Command::Key(args) => key::run(context, args),
+        Command::Log(args) => log::run(context, args),
+        Command::State(args) => state::run(context, args),
+        Command::Task(args) => task::run(context, args),
     }
+}
+
+/// Opens the repository that the command was started in, and its state.
+pub(crate) fn open(context: &Context) -> Result<(Repository<'_>, Store<'_>)> {
+    let repository = Repository::open(context)?;
+    let store = Store::open(&repository)?;
+    Ok((repository, store))
 }

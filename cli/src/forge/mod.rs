@@ -1,10 +1,11 @@
 //! Forges: where issues, pull requests and the merge happen.
 //!
-//! [`local`] needs nothing but git. Whatever can't be read with certainty is `Unknown` or an error,
+//! [`local`] needs nothing but git; [`issue_file`] reads its issues. Whatever can't be read with certainty is `Unknown` or an error,
 //! and both block: a failed read is never an empty answer. A forge changes nothing but in
 //! [`Forge::land`] and [`Forge::push_head`], and what these report is never taken for the truth;
 //! whoever calls them reads back.
 
+pub mod issue_file;
 pub mod local;
 pub mod mention;
 pub mod text;

@@ -324,6 +324,63 @@ impl<'a> Git<'a> {
         parse_id(&done.stdout, "rev-parse", CommitId::parse).map(Some)
     }
 
+    /// The branch that a person means by `name`: its full name and commit. Tried as a full name,
+    /// as a local branch, then as a remote's; `HEAD` is the branch that is checked out. `None`
+    /// when it names no branch, such as a tag or a commit.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't be started or answers what is no id.
+    pub fn branch(&self, name: &str) -> Result<Option<(String, CommitId)>, GitError> {
+        let candidates = if name == "HEAD" {
+            let done = self.finish(["symbolic-ref", "--quiet", "HEAD"], None)?;
+            vec![String::from_utf8_lossy(trim(&done.stdout)).into_owned()]
+        } else if name.starts_with("refs/") {
+            vec![name.to_owned()]
+        } else {
+            vec![format!("refs/heads/{name}"), format!("refs/remotes/{name}")]
+        };
+        for full in candidates {
+            if !(full.starts_with("refs/heads/") || full.starts_with("refs/remotes/")) {
+                continue;
+            }
+            let args = ["show-ref", "--verify", "--hash", "--", &full];
+            let done = self.finish(args, None)?;
+            if done.code == Some(0)
+                && let Some(id) = self.resolve(&full)?
+            {
+                return Ok(Some((full, id)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The best common ancestor of two commits; `None` when they have none.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't tell.
+    pub fn merge_base(&self, a: &CommitId, b: &CommitId) -> Result<Option<CommitId>, GitError> {
+        let args = ["merge-base", a.as_str(), b.as_str()];
+        let done = self.finish(args, None)?;
+        match done.code {
+            Some(0) => parse_id(&done.stdout, "merge-base", CommitId::parse).map(Some),
+            Some(1) => Ok(None),
+            _ => Err(GitError::Failed {
+                args: args.map(str::to_owned).to_vec(),
+                status: done.code.map_or("killed".into(), |code| format!("exit code {code}")),
+                stderr: done.stderr,
+            }),
+        }
+    }
+
+    /// How many commits `to` has that `from` has not.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't tell.
+    pub fn count(&self, from: &CommitId, to: &CommitId) -> Result<u64, GitError> {
+        let answer = self.output(["rev-list", "--count", &format!("{from}..{to}")])?;
+        parse_id(&answer, "rev-list", str::parse)
+    }
+
     /// The bytes of a regular file in a commit; `None` when there is none at that path.
     ///
     /// # Errors

@@ -134,7 +134,10 @@ impl Store<'_> {
 
 /// Writes a secret to a new file that only its owner can read. Returns `false`, writing nothing,
 /// when the file exists.
-pub(super) fn write_secret(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn write_secret(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     let fail = |source| FileError::new("write", path, source);
     let folder = path.parent().unwrap_or(Path::new("."));
     // Temporary files are their owner's alone from the first moment.

@@ -14,6 +14,7 @@
 //! log in the same transaction. While an agent runs for hours only a [`Lease`] is held, never a
 //! transaction.
 
+mod allowed;
 mod error;
 mod events;
 mod evidence;
@@ -33,7 +34,7 @@ mod tx;
 
 pub use error::StoreError;
 pub use events::{Event, EventRow};
-pub use key::{FormKey, verify_form_signature};
+pub use key::{FormKey, verify_form_signature, write_secret};
 pub use lease::{Held, Lease};
 pub use merge::{
     AttemptState, MergeAttemptRow, MergeRunRow, MergeStepRow, NewAttempt, PublicationRow, StepState,
@@ -43,5 +44,5 @@ pub use review::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
     NoteKind, NoteRow, NoteState, Occasion,
 };
-pub use tasks::{IssueRow, NewTask, TaskRow};
+pub use tasks::{IssueRow, NewTask, TaskRow, short_ref};
 pub use tx::{ReadTx, WriteTx};

@@ -158,6 +158,19 @@ impl ReadTx<'_> {
         }
     }
 
+    /// The newest task of an issue, also a removed one: for the story it left.
+    ///
+    /// # Errors
+    /// [`StoreError::NoTask`] when there never was one.
+    pub fn newest_task(&self, issue: u64) -> Result<TaskRow, StoreError> {
+        let sql = format!(
+            "SELECT {COLUMNS} FROM tasks JOIN issues ON issues.number = tasks.issue
+             WHERE issue = ?1 ORDER BY nth DESC LIMIT 1"
+        );
+        let row = self.sql().query_row(&sql, [to_sql(issue)?], task_row).optional()?;
+        row.ok_or(StoreError::NoTask(issue))
+    }
+
     /// An issue that was recorded.
     ///
     /// # Errors
@@ -261,7 +274,7 @@ impl WriteTx<'_> {
                 "head_ref": new.head_ref, "head": new.head_commit_id,
                 "made_head": new.made_head,
             }),
-            words: &format!("added: {} onto {}", short(new.head_ref), short(new.base_ref)),
+            words: &format!("added: {} onto {}", short_ref(new.head_ref), short_ref(new.base_ref)),
         })?;
         self.task(id)?.ok_or_else(|| StoreError::Damaged("an added task is missing".into()))
     }
@@ -375,7 +388,8 @@ impl WriteTx<'_> {
     }
 }
 
-/// A ref as people say it.
-fn short(name: &str) -> &str {
+/// A ref as people say it: `main`, `origin/main`.
+#[must_use]
+pub fn short_ref(name: &str) -> &str {
     name.strip_prefix("refs/heads/").or_else(|| name.strip_prefix("refs/remotes/")).unwrap_or(name)
 }

@@ -5,10 +5,14 @@
 //! | [`parse`], with [`json`], [`yaml`] and [`number`] | 1, from bytes to a value |
 //! | [`shape`] | 2, violations of the schema in words |
 //! | [`tokenize`] | 3, commands |
+//! | [`projected`] | 4 and 5.6, paths and the state after each item |
+//! | [`check`] | 3 to 7, whether the plan makes sense |
 
+pub mod check;
 pub mod json;
 pub mod number;
 pub mod parse;
+pub mod projected;
 pub mod shape;
 pub mod tokenize;
 pub mod yaml;
