@@ -16,6 +16,7 @@ use crate::git::read::{Absence, ReadError};
 use crate::git::refs::RemoteError;
 use crate::git::repository::RepositoryError;
 use crate::git::run::GitError;
+use crate::ledger::LedgerError;
 use crate::output::{Output, Style};
 use crate::stage::FileError;
 use crate::store::StoreError;
@@ -234,6 +235,29 @@ impl From<RepositoryError> for Error {
     }
 }
 
+impl From<LedgerError> for Error {
+    fn from(error: LedgerError) -> Self {
+        let hint = match &error {
+            LedgerError::Differs { .. } => "what is recorded stays; see codeboost ledger show",
+            LedgerError::Twice { .. } | LedgerError::Itself(_) => "name each commit once",
+            LedgerError::ManyToOne { .. } => {
+                "a commit made from several has no one source: record it with                  codeboost ledger record"
+            }
+            LedgerError::OneToMany { .. } => {
+                "a commit that was split has no one successor: record the parts with                  codeboost ledger record"
+            }
+            LedgerError::Lengths { .. } => {
+                "map the commits one by one: codeboost ledger map OLD NEW"
+            }
+            LedgerError::NoItem(_) => "see the items with codeboost plan show",
+            LedgerError::SeveralItems { .. } | LedgerError::BadTrailer { .. } => {
+                "say it yourself: codeboost ledger record COMMIT --item P1"
+            }
+        };
+        Self::from_error(&error).hint(hint)
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         let hint = match &error {
@@ -265,6 +289,7 @@ impl From<StoreError> for Error {
             StoreError::TaskMoved(_) => Some("run this again".to_owned()),
             StoreError::Random(_)
             | StoreError::Transition { .. }
+            | StoreError::Ledger(_)
             | StoreError::File(_)
             | StoreError::Git(_)
             | StoreError::Repository(_)
@@ -273,6 +298,7 @@ impl From<StoreError> for Error {
         match error {
             StoreError::Git(error) => error.into(),
             StoreError::Repository(error) => error.into(),
+            StoreError::Ledger(error) => error.into(),
             error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
         }
     }

@@ -14,6 +14,7 @@ pub mod stage;
 
 // Rules.
 pub mod approval;
+pub mod ledger;
 pub mod link;
 pub mod plan;
 pub mod task;

@@ -194,9 +194,10 @@ fn is_check(name: &str) -> bool {
 fn scripts(package_json: &[u8]) -> Vec<String> {
     let value = serde_json::from_slice::<serde_json::Value>(package_json).unwrap_or_default();
     let scripts = value.get("scripts").and_then(serde_json::Value::as_object);
-    scripts
-        .map(|scripts| scripts.keys().filter(|name| is_check(name)).cloned().collect())
-        .unwrap_or_default()
+    let names = scripts.into_iter().flat_map(|scripts| scripts.keys());
+    let mut found: Vec<_> = names.filter(|name| is_check(name)).cloned().collect();
+    found.sort();
+    found
 }
 
 fn targets(makefile: &[u8]) -> Vec<String> {

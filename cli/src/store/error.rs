@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::git::repository::RepositoryError;
 use crate::git::run::GitError;
+use crate::ledger::LedgerError;
 use crate::stage::FileError;
 use crate::task::TaskState;
 
@@ -85,6 +86,9 @@ pub enum StoreError {
     /// The task changed since it was read.
     #[error("the task for issue #{0} was changed by another process meanwhile")]
     TaskMoved(u64),
+    /// The ledger does not allow it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
     /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),

@@ -21,6 +21,7 @@ mod evidence;
 mod keep;
 mod key;
 mod lease;
+mod ledger;
 mod merge;
 mod migrations;
 mod open;
@@ -36,6 +37,7 @@ pub use error::StoreError;
 pub use events::{Event, EventRow};
 pub use key::{FormKey, verify_form_signature, write_secret};
 pub use lease::{Held, Lease};
+pub use ledger::LedgerRow;
 pub use merge::{
     AttemptState, MergeAttemptRow, MergeRunRow, MergeStepRow, NewAttempt, PublicationRow, StepState,
 };

@@ -83,10 +83,6 @@ CREATE TABLE ledger (
     CHECK (origin <> 'foreign' OR item IS NULL)
 ) STRICT;
 
--- One commit never becomes two, and two never become one.
-CREATE UNIQUE INDEX ledger_sources ON ledger (task, from_commit_id)
-    WHERE from_commit_id IS NOT NULL;
-
 CREATE TRIGGER ledger_never_changes BEFORE UPDATE ON ledger
 BEGIN
     SELECT RAISE (ABORT, 'ledger entries never change');
@@ -96,6 +92,16 @@ CREATE TRIGGER ledger_never_goes BEFORE DELETE ON ledger
 BEGIN
     SELECT RAISE (ABORT, 'ledger entries never go away');
 END;
+
+-- Entries whose item a later revision removed; for good, also when the name comes back.
+CREATE TABLE ledger_retired (
+    task      TEXT NOT NULL,
+    commit_id TEXT NOT NULL,
+    -- The revision that removed the item.
+    revision  INTEGER NOT NULL,
+    PRIMARY KEY (task, commit_id),
+    FOREIGN KEY (task, commit_id) REFERENCES ledger (task, commit_id)
+) STRICT;
 
 -- The commands that checks may run, each as its exact argument list in JSON.
 CREATE TABLE allowed_commands (
