@@ -14,6 +14,7 @@ pub mod stage;
 
 // Rules.
 pub mod approval;
+pub mod gate;
 pub mod ledger;
 pub mod link;
 pub mod plan;
@@ -24,7 +25,11 @@ pub mod forge;
 pub mod git;
 pub mod store;
 
+// What several stages need, made of rules and edges.
+pub mod review;
+
 // Stages.
+pub mod apply;
 pub mod execute;
 
 // Commands.

@@ -35,6 +35,7 @@ const LAYERS: &[(&str, &[&str], bool)] = &[
     ),
     ("rules", &["ledger", "plan", "link", "approval", "gate", "task", "queue", "findings"], true),
     ("edges", &["git", "store", "forge", "sandbox", "agent"], true),
+    ("review", &["review"], false),
     (
         "stages",
         &[

@@ -1,0 +1,3 @@
+//! Decisions: from a file or the terminal into the record.
+
+pub mod signature;
