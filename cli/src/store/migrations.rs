@@ -20,6 +20,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 3, sql: include_str!("migrations/0003_review.sql") },
     // Merges, publications, findings of the already-fixed check.
     Migration { number: 4, sql: include_str!("migrations/0004_merge.sql") },
+    // Workspaces of items, runs of `cmd` checks.
+    Migration { number: 5, sql: include_str!("migrations/0005_workspaces.sql") },
 ];
 
 /// The newest version that is known.

@@ -15,6 +15,7 @@
 //! transaction.
 
 mod allowed;
+mod checks;
 mod error;
 mod events;
 mod evidence;
@@ -32,7 +33,9 @@ pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
 mod tx;
+mod workspaces;
 
+pub use checks::{CheckEnd, CheckRun};
 pub use error::StoreError;
 pub use events::{Event, EventRow};
 pub use key::{FormKey, verify_form_signature, write_secret};
@@ -48,3 +51,4 @@ pub use review::{
 };
 pub use tasks::{IssueRow, NewTask, TaskRow, short_ref};
 pub use tx::{ReadTx, WriteTx};
+pub use workspaces::{NewWorkspace, Worker, WorkspaceRow, WorkspaceState};
