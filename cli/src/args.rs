@@ -62,6 +62,8 @@ pub enum Command {
     ///
     /// Example: codeboost log 412
     Log(commands::log::LogArgs),
+    /// Check, compare and decide on plans
+    Plan(commands::plan::PlanArgs),
     /// Back up the state
     State(commands::state::StateArgs),
     /// Add, list, cancel and remove tasks

@@ -6,5 +6,6 @@ mod support;
 
 mod generate;
 mod init;
+mod plan;
 mod task;
 mod tidy;

@@ -10,6 +10,7 @@ pub mod generate;
 pub mod init;
 pub mod key;
 pub mod log;
+pub mod plan;
 pub mod state;
 pub mod task;
 
@@ -19,6 +20,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Init(args) => init::run(context, args),
         Command::Key(args) => key::run(context, args),
         Command::Log(args) => log::run(context, args),
+        Command::Plan(args) => plan::run(context, args),
         Command::State(args) => state::run(context, args),
         Command::Task(args) => task::run(context, args),
     }

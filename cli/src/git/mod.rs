@@ -6,6 +6,7 @@
 //! the commit that lands, [`refs`] changes refs here and elsewhere, all or none.
 
 pub mod borrow;
+pub mod checkout;
 pub mod hash;
 pub mod identity;
 pub mod ignore;

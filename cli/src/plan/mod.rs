@@ -3,6 +3,8 @@
 //! | module | does |
 //! |---|---|
 //! | [`read`] | bytes to a plan: parser, version, schema |
+//! | [`diff`] | what changed between two plans, and which approvals that costs |
+//! | [`forecast`] | which changes will probably have several owners |
 //! | [`problem`] | what is wrong with a plan, with its place, rule and mend |
 //! | [`source`] | the input's text and its syntax tree, for places |
 //! | [`v1`] | the semantics of version 1; a later version gets its own folder |
@@ -10,6 +12,8 @@
 //! Everything here is a rule: plain data in, plain data out. Trees of git, the file system's
 //! notion of equal paths and the allowed commands are given by the caller.
 
+pub mod diff;
+pub mod forecast;
 pub mod problem;
 pub mod read;
 pub mod source;

@@ -85,7 +85,7 @@ fn no_version(value: &Value) -> Problem {
                 "/schema_version",
                 format!(
                     "this build knows no plan format of version {}",
-                    parse::short(&found.to_string())
+                    found.to_string().chars().take(40).collect::<String>()
                 ),
                 rule,
                 mend,

@@ -489,7 +489,7 @@ impl<'a> Walk<'a> {
             (
                 format!("{} does not exist", short(path)),
                 format!(
-                    "{} would have it, but has failures itself: mend those first",
+                    "{} would make it, but has failures itself: mend those first",
                     self.id(maker.item)
                 ),
             )

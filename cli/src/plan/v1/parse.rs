@@ -168,7 +168,7 @@ pub fn parse(bytes: &[u8], syntax: Syntax) -> Result<Document, (Source, Vec<Prob
     };
     if bytes.len() > MAX_BYTES {
         return Err(whole(
-            format!("the input has {} bytes", bytes.len()),
+            "the input has more than 1,048,576 bytes".into(),
             "an input has at most 1,048,576 bytes (1.1)",
             "shorten the texts, or split the plan into two issues",
         ));
@@ -329,7 +329,7 @@ mod tests {
             assert!(parse(&text(fill), syntax).is_ok());
             assert_eq!(
                 codes(&text(fill + 1), syntax),
-                [("the input has 1048577 bytes".to_owned(), None)]
+                [("the input has more than 1,048,576 bytes".to_owned(), None)]
             );
         }
     }

@@ -26,7 +26,7 @@ fn to_problems(code: Code, root: &Value, violations: Vec<Violation>) -> Vec<Prob
 fn explain(code: Code, root: &Value, violation: &Violation) -> Vec<Problem> {
     let Violation { pointer, what, broken } = violation;
     let value = root.pointer(pointer).unwrap_or(&Value::Null);
-    let thing = Thing::at(pointer);
+    let thing = Thing::at(pointer, code == Code::EditSchema);
     let one = |message: String, rule: String, mend: String| {
         vec![Problem::new(code, pointer.clone(), message, rule, mend)]
     };
@@ -155,6 +155,7 @@ fn explain(code: Code, root: &Value, violation: &Violation) -> Vec<Problem> {
 /// The value in question, by its place in a plan or an answer.
 struct Thing<'a> {
     parts: Vec<&'a str>,
+    is_answer: bool,
 }
 
 const PLAN: &[&str] = &["schema_version", "issue", "revision", "summary", "items", "questions"];
@@ -177,8 +178,8 @@ const EDIT: &[&str] = &[
 ];
 
 impl<'a> Thing<'a> {
-    fn at(pointer: &'a str) -> Self {
-        Self { parts: pointer.split('/').skip(1).collect() }
+    fn at(pointer: &'a str, is_answer: bool) -> Self {
+        Self { parts: pointer.split('/').skip(1).collect(), is_answer }
     }
 
     fn last(&self) -> &str {
@@ -188,7 +189,8 @@ impl<'a> Thing<'a> {
     fn name(&self) -> String {
         let [.., list, last] = self.parts[..] else {
             return match self.parts.first() {
-                None => "the value".into(),
+                None if self.is_answer => "the answer".into(),
+                None => "the plan".into(),
                 Some(field) => format!("\"{field}\""),
             };
         };
@@ -213,6 +215,7 @@ impl<'a> Thing<'a> {
             [.., "files", _] | [.., "file"] => FILE,
             [.., "acceptance", _] | [.., "check"] => CHECK,
             [.., "edits", _] => EDIT,
+            _ if self.is_answer => ANSWER,
             _ => PLAN,
         }
     }
@@ -233,8 +236,9 @@ impl<'a> Thing<'a> {
     fn nearest(&self, key: &str) -> Option<&'static str> {
         let fold = |text: &str| text.replace(['-', ' '], "_").to_lowercase();
         let key = fold(key);
-        let all = self.fields().iter().chain(if self.parts.is_empty() { ANSWER } else { &[] });
-        all.copied()
+        self.fields()
+            .iter()
+            .copied()
             .map(|field| (distance(&key, field), field))
             .filter(|(distance, field)| *distance * 3 <= field.len())
             .min()

@@ -56,7 +56,7 @@ impl TokenizeErrorKind {
             Self::Unclosed(_) => "close the quote",
             Self::Meta(_) => {
                 "put it in quotes if it is part of an argument; pipes, redirections and patterns \
-                 belong into a script of the project"
+                 belong in a script of the project"
             }
             Self::Empty | Self::EmptyProgram => "name a program and its arguments",
         }

@@ -1,0 +1,61 @@
+//! Reading a plan from a file or from standard input.
+
+use std::io::Read as _;
+
+use clap::{Args, ValueEnum};
+
+use crate::context::Context;
+use crate::error::Result;
+use crate::plan::read::{ReadPlan, Unreadable, read};
+use crate::plan::v1::parse::{MAX_BYTES, Syntax};
+use crate::stage::FileError;
+
+/// How a plan is spelled, where its name does not tell.
+#[derive(Debug, Args)]
+pub(super) struct SyntaxArgs {
+    /// How the plan is spelled [default: by the file's ending, else by its first character]
+    #[arg(long, value_name = "SYNTAX")]
+    syntax: Option<SyntaxName>,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum SyntaxName {
+    Json,
+    Yaml,
+}
+
+/// The bytes of an input and what they are called in messages.
+#[derive(Debug)]
+pub(super) struct Input {
+    pub(super) name: String,
+    pub(super) bytes: Vec<u8>,
+    pub(super) syntax: Syntax,
+}
+
+impl Input {
+    /// Reads a file, or standard input for `-`; never more than just past the limit.
+    pub(super) fn read(context: &Context, file: &str, args: &SyntaxArgs) -> Result<Self> {
+        let limit = MAX_BYTES as u64 + 1;
+        let mut bytes = Vec::new();
+        let path = context.path(file);
+        let done = if file == "-" {
+            std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+        } else {
+            std::fs::File::open(&path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+        };
+        done.map_err(|source| FileError::new("read", &path, source))?;
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        let syntax = match args.syntax {
+            Some(SyntaxName::Json) => Syntax::Json,
+            Some(SyntaxName::Yaml) => Syntax::Yaml,
+            None => Syntax::of(extension.filter(|_| file != "-"), &bytes),
+        };
+        let name = if file == "-" { "standard input".into() } else { file.to_owned() };
+        Ok(Self { name, bytes, syntax })
+    }
+
+    /// The plan, or everything that keeps it from being one.
+    pub(super) fn plan(&self) -> std::result::Result<ReadPlan, Unreadable> {
+        read(&self.bytes, self.syntax)
+    }
+}
