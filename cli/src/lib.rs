@@ -21,6 +21,7 @@ pub mod plan;
 pub mod task;
 
 // Edges.
+pub mod agent;
 pub mod forge;
 pub mod git;
 pub mod store;

@@ -1,13 +1,15 @@
 //! Runs of `cmd` checks.
 
+use codeboost_schema::bytes::RepoBytes;
 use codeboost_schema::ids::{CommitId, Digest, ItemId};
 use rusqlite::Row;
 use serde::Serialize;
 use serde_json::json;
 
 use crate::config::EvidenceSource;
+use crate::gate::CheckResult;
 use crate::store::tx::{parsed, to_sql, unreadable};
-use crate::store::{Event, ReadTx, StoreError, WriteTx};
+use crate::store::{Event, ReadTx, Store, StoreError, WriteTx};
 use crate::task::{Actor, TaskId};
 
 /// One run of one `cmd` check.
@@ -119,6 +121,28 @@ impl ReadTx<'_> {
         )?;
         let rows = query.query_map([task.to_string()], check_run)?;
         Ok(rows.collect::<Result<_, _>>()?)
+    }
+}
+
+impl Store<'_> {
+    /// Every run of a check of a task as the gate looks at it, oldest first, with what it wrote.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row or its output can't be read: unknown is never "not run".
+    pub fn check_results(&self, task: TaskId) -> Result<Vec<CheckResult>, StoreError> {
+        let runs = self.read(|tx| tx.check_runs(task))?;
+        let result = |run: CheckRun| {
+            Ok(CheckResult {
+                output: RepoBytes::from(self.evidence(&run.output)?),
+                passed: run.result == CheckEnd::Passed,
+                item: run.item,
+                argv: run.argv_digest,
+                head: run.commit_id,
+                source: run.place,
+                by: (run.place == EvidenceSource::Host).then_some(run.ran_by),
+            })
+        };
+        runs.into_iter().map(result).collect()
     }
 }
 
