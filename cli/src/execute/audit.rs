@@ -366,7 +366,8 @@ pub fn declared_links<'a>(item: &'a Item, tree: &'a Tree) -> impl Iterator<Item 
 }
 
 /// Where two trees differ, in byte order of path.
-fn changes(before: &Tree, after: &Tree) -> Vec<TreeChange> {
+#[must_use]
+pub fn changes(before: &Tree, after: &Tree) -> Vec<TreeChange> {
     let mut changes = Vec::new();
     for (path, leaf) in before {
         let now = after.get(path);

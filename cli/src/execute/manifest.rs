@@ -103,17 +103,6 @@ pub struct Options<'a> {
     pub format: ObjectFormat,
     /// Whether the file system keeps the right to execute; else the tree before decides.
     pub trusts_execute_bit: bool,
-    /// Whether files with a second name elsewhere are odd.
-    pub hard_links: HardLinks,
-}
-
-/// What a file with a second name elsewhere is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HardLinks {
-    /// Odd.
-    Refused,
-    /// A file like any other.
-    Allowed,
 }
 
 /// Contents that the tree before does not have, copied out of the workspace.
@@ -204,7 +193,7 @@ struct Walk<'a> {
 impl Walk<'_> {
     fn end(mut self) -> Manifest {
         for (n_names, paths) in std::mem::take(&mut self.names).into_values() {
-            if n_names > paths.len() as u64 && self.options.hard_links == HardLinks::Refused {
+            if n_names > paths.len() as u64 {
                 for path in paths {
                     self.odd(path, Oddity::HardLink);
                 }

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`item`] | one item from its beginning to its end |
 //! | [`workspace`] | makes standalone clones |
 //! | [`manifest`] | reads what lies in a workspace, trusting nothing there |
 //! | [`audit`] | judges it: safety first, then scope |
@@ -9,6 +10,7 @@
 
 pub mod audit;
 pub mod commit;
+pub mod item;
 pub mod manifest;
 pub mod workspace;
 

@@ -8,7 +8,7 @@ use codeboost_schema::ids::CommitId;
 use codeboost_schema::plan::{Check, CheckKind, DeclaredFile, FileKind, Item};
 
 use crate::execute::audit::{self, Audit, Rule, TargetFault};
-use crate::execute::manifest::{self, HardLinks, Manifest, Options, Spool};
+use crate::execute::manifest::{self, Manifest, Options, Spool};
 use crate::execute::{commit, workspace};
 use crate::git::read::Objects;
 use crate::store::testing::World;
@@ -97,7 +97,6 @@ impl Case {
             declared: audit::declared_paths(item).map(RepoBytes::from).collect(),
             format: objects.format(),
             trusts_execute_bit: true,
-            hard_links: HardLinks::Refused,
         };
         let mut spool = Spool::new(&self.world.root().with_file_name("spool")).expect("a folder");
         let manifest = manifest::read(&self.folder, &options, &mut spool).expect("a manifest");
@@ -181,7 +180,8 @@ fn a_clone_stands_alone() {
         use std::os::unix::fs::MetadataExt as _;
         assert_eq!(pack.expect("a pack").metadata().expect("its facts").nlink(), 1);
     }
-    assert_eq!(workspace::commit_inside(&case.folder).as_ref(), Some(&case.head));
+    let inside = workspace::look_inside(&case.folder, &case.head);
+    assert_eq!(inside, workspace::Inside { has_commits: false, has_more: false });
     // Nothing to see for git either, although the attributes ask for a conversion.
     let status = case.world.git(["-C", case.folder.to_str().expect("a path"), "status", "--short"]);
     assert_eq!(status, "");

@@ -19,7 +19,7 @@ use codeboost_schema::ids::{CommitId, ItemId};
 
 use crate::context::Context;
 use crate::execute::audit::quote;
-use crate::execute::manifest::{self, HardLinks, Options, Spool};
+use crate::execute::manifest::{self, Options, Spool};
 use crate::git::borrow::ObjectFormat;
 use crate::git::read::{Objects, ReadError};
 use crate::git::repository::Repository;
@@ -158,7 +158,7 @@ pub fn make(
         return Err(CloneError::Inside { folder, inside });
     }
     let draft = tempfile::Builder::new()
-        .prefix(".codeboost-making-")
+        .prefix(&draft_prefix(&folder))
         .tempdir_in(&parent)
         .map_err(|error| FileError::new("make a folder in", &parent, error))?;
     // A temporary folder is its owner's alone; a workspace is a folder like any other.
@@ -177,6 +177,32 @@ pub fn make(
     // task's lease keeps others of us away.
     std::fs::rename(&work, &folder).map_err(|error| FileError::new("make", &folder, error))?;
     Ok(Clone { folder, trusts_execute_bit, tree })
+}
+
+fn draft_prefix(folder: &Path) -> std::ffi::OsString {
+    let mut prefix = std::ffi::OsString::from(".making-");
+    prefix.push(folder.file_name().unwrap_or_default());
+    prefix.push("-");
+    prefix
+}
+
+/// Removes what a killed [`make`] left beside `folder`.
+pub fn remove_drafts(folder: &Path) {
+    use std::os::unix::ffi::OsStrExt as _;
+    let Some(entries) = folder.parent().and_then(|parent| std::fs::read_dir(parent).ok()) else {
+        return;
+    };
+    let prefix = draft_prefix(folder);
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        let random = name.as_bytes().strip_prefix(prefix.as_bytes());
+        // A longer rest belongs to a folder whose name begins like ours.
+        if random.is_some_and(|rest| rest.len() == 6 && rest.iter().all(u8::is_ascii_alphanumeric))
+        {
+            // What can't be removed is only rubbish.
+            let _ = std::fs::remove_dir_all(entry.path());
+        }
+    }
 }
 
 /// The person's own ignore rules, weakest first: their `core.excludesFile`, then the repository's
@@ -212,27 +238,43 @@ fn excludes_file(repository: &Repository<'_>) -> Option<PathBuf> {
     config.is_absolute().then(|| config.join("git/ignore"))
 }
 
-/// The commit that the branch of a workspace names, read without running git there; `None` when it
-/// can't be told. Says only whether somebody committed there; nothing depends on it.
+/// What the `.git` of a workspace says of itself, read without running git there. Nothing depends
+/// on it but words, and whether the folder is removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Inside {
+    /// Whether the branch that is checked out names another commit than the one it was made with.
+    pub has_commits: bool,
+    /// Whether something is there that would be lost with the folder: other branches, a stash,
+    /// refs that can't be read from here.
+    pub has_more: bool,
+}
+
+/// Looks into the `.git` of a workspace that was made of `commit_id`.
 #[must_use]
-pub fn commit_inside(folder: &Path) -> Option<CommitId> {
+pub fn look_inside(folder: &Path, commit_id: &CommitId) -> Inside {
+    let git_dir = folder.join(".git");
     let read = |path: &str| {
-        let file = folder.join(".git").join(path);
+        let file = git_dir.join(path);
         let meta = file.symlink_metadata().ok()?;
         if !meta.is_file() || meta.len() > 4096 {
             return None;
         }
-        String::from_utf8(stage::read(&file).ok()?).ok()
+        Some(String::from_utf8_lossy(&stage::read(&file).ok()?).trim().to_owned())
     };
-    let head = read("HEAD")?;
-    let head = head.trim();
-    match head.strip_prefix("ref: ") {
-        Some(name) if name.split('/').all(|part| !matches!(part, "" | "." | "..")) => {
-            CommitId::parse(read(name)?.trim()).ok()
-        }
-        Some(_) => None,
-        None => CommitId::parse(head).ok(),
-    }
+    let ours = format!("refs/heads/{BRANCH}");
+    let is_ours = |text: Option<String>| text.is_some_and(|text| text == commit_id.as_str());
+    let has_commits = match read("HEAD") {
+        Some(head) if head == format!("ref: {ours}") => !is_ours(read(&ours)),
+        head => !is_ours(head),
+    };
+    let others = walkdir::WalkDir::new(git_dir.join("refs"))
+        .into_iter()
+        .flatten()
+        .any(|entry| !entry.file_type().is_dir() && entry.path() != git_dir.join(&ours));
+    let packed = ["packed-refs", "reftable"];
+    let has_more =
+        others || packed.iter().any(|name| git_dir.join(name).symlink_metadata().is_ok());
+    Inside { has_commits, has_more }
 }
 
 fn init<'a>(
@@ -299,7 +341,6 @@ fn check_faithful(
         declared: std::collections::BTreeSet::new(),
         format,
         trusts_execute_bit,
-        hard_links: HardLinks::Refused,
     };
     let mut spool = Spool::new(work.parent().unwrap_or(work))?;
     let found = manifest::read(work, &options, &mut spool)?;
