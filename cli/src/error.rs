@@ -17,6 +17,7 @@ use crate::git::refs::RemoteError;
 use crate::git::repository::RepositoryError;
 use crate::git::run::GitError;
 use crate::ledger::LedgerError;
+use crate::merge::MergeError;
 use crate::output::{Output, Style};
 use crate::stage::FileError;
 use crate::store::StoreError;
@@ -212,6 +213,19 @@ impl From<IssueFileError> for Error {
             IssueFileError::FrontMatter { .. } => {
                 this.hint("front matter may say number: 412 and state: open or closed")
             }
+        }
+    }
+}
+
+impl From<MergeError> for Error {
+    fn from(error: MergeError) -> Self {
+        match error {
+            MergeError::Store(error) => error.into(),
+            MergeError::Forge(error) => error.into(),
+            MergeError::Git(error) => error.into(),
+            MergeError::Identity(error) => error.into(),
+            MergeError::Judge(error) => error.context("can't judge what is to merge"),
+            MergeError::Restless => Self::from_error(&error).hint("run this again"),
         }
     }
 }

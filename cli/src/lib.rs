@@ -32,6 +32,7 @@ pub mod review;
 // Stages.
 pub mod apply;
 pub mod execute;
+pub mod merge;
 
 // Commands.
 pub mod args;

@@ -120,12 +120,6 @@ impl<'a> Local<'a> {
         &self.head
     }
 
-    /// Whether the forge is another repository.
-    #[must_use]
-    pub fn is_remote(&self) -> bool {
-        self.remote.is_some()
-    }
-
     fn head_is_branch(&self) -> bool {
         self.head.starts_with("refs/heads/")
     }
@@ -235,6 +229,25 @@ impl Forge for Local<'_> {
         let base = self.read_here(&base)?;
         let head = if tips.head.is_some() { self.read_here(&head)? } else { None };
         self.tips(base, head)
+    }
+
+    fn is_elsewhere(&self) -> bool {
+        self.remote.is_some()
+    }
+
+    fn head_after(&self, wanted: HeadAfter) -> Result<(HeadAfter, Option<String>), ForgeError> {
+        if self.remote.is_some() || wanted == HeadAfter::Keep {
+            return Ok((wanted, None));
+        }
+        let folders = refs::checked_out(&self.git, &self.head)?;
+        Ok(match folders.first() {
+            None => (wanted, None),
+            Some(folder) => {
+                let head = short(&self.head);
+                let why = format!("{head} stays: it is checked out in {}", folder.display());
+                (HeadAfter::Keep, Some(why))
+            }
+        })
     }
 
     fn guard(&self, landing: &Landing<'_>) -> Result<Guard, ForgeError> {

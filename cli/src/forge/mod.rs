@@ -8,6 +8,8 @@
 pub mod issue_file;
 pub mod local;
 pub mod mention;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod text;
 
 use std::collections::BTreeSet;
@@ -37,6 +39,15 @@ pub trait Forge: fmt::Debug {
     /// # Errors
     /// [`ForgeError`] when they can't be read or fetched.
     fn fetch(&self, keep_below: &str) -> Result<Tips, ForgeError>;
+
+    /// Whether the forge is another repository than this one.
+    fn is_elsewhere(&self) -> bool;
+
+    /// What becomes of the head's branch when `wanted` is asked for, and why it is something else.
+    ///
+    /// # Errors
+    /// [`ForgeError`] when it can't be told.
+    fn head_after(&self, wanted: HeadAfter) -> Result<(HeadAfter, Option<String>), ForgeError>;
 
     /// What guards base and head when this landing happens, or what forbids it.
     ///
@@ -105,6 +116,23 @@ pub enum Guard {
 }
 
 impl Guard {
+    /// The word in state and output.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::PinnedPush => "pinned-push",
+            Self::PinnedBase => "pinned-base",
+            Self::RefTransaction => "ref-transaction",
+            Self::BaseTransaction => "base-transaction",
+        }
+    }
+
+    /// Whether the head is compared too.
+    #[must_use]
+    pub fn covers_head(self) -> bool {
+        matches!(self, Self::PinnedPush | Self::RefTransaction)
+    }
+
     /// In words, for the person who merges.
     #[must_use]
     pub fn words(self) -> &'static str {

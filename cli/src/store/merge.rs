@@ -349,8 +349,9 @@ impl ReadTx<'_> {
     /// # Errors
     /// [`StoreError`] when they can't be read.
     pub fn continued_findings(&self, task: TaskId) -> Result<BTreeSet<Digest>, StoreError> {
-        let mut query =
-            self.sql().prepare("SELECT finding FROM fixed_continued WHERE task = ?1")?;
+        let mut query = self.sql().prepare(
+            "SELECT finding FROM fixed_findings WHERE task = ?1 AND continued_at IS NOT NULL",
+        )?;
         let rows = query
             .query_map([task.to_string()], |row| parsed(row, 0, |text| Digest::parse(text).ok()))?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -428,7 +429,7 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Records how a run ended. `outcome`: one word.
+    /// Records how a run ended, unless that was recorded already. `outcome`: one word.
     ///
     /// # Errors
     /// [`StoreError`] when it can't be written.
@@ -439,11 +440,14 @@ impl WriteTx<'_> {
         outcome: &'static str,
         reason: &str,
     ) -> Result<(), StoreError> {
-        self.sql().execute(
+        let rows = self.sql().execute(
             "UPDATE merge_runs SET ended_at = ?2, outcome = ?3, reason = ?4
              WHERE id = ?1 AND ended_at IS NULL",
             (run, self.now(), outcome, reason),
         )?;
+        if rows == 0 {
+            return Ok(());
+        }
         self.log(&Event {
             task: Some(lease.task()),
             kind: "merge",
@@ -564,34 +568,51 @@ impl WriteTx<'_> {
             .ok_or_else(|| StoreError::Damaged("a published record is missing".into()))
     }
 
-    /// Records that a person looked at findings of the already-fixed check and goes on. Each is its
-    /// digest and its words.
+    /// Records what the already-fixed check found: of each its digest and its words.
     ///
     /// # Errors
     /// [`StoreError`] when it can't be written.
-    pub fn continue_findings(
+    pub fn record_findings(
         &self,
-        task: &TaskRow,
+        task: TaskId,
         findings: &[(Digest, String)],
-        actor: &Actor,
     ) -> Result<(), StoreError> {
         for (digest, words) in findings {
-            let rows = self.sql().execute(
-                "INSERT OR IGNORE INTO fixed_continued (task, finding, words, at, by)
-                 VALUES (?1, ?2, ?3, ?4, ?5)",
-                (task.id.to_string(), digest.as_str(), words, self.now(), self.actor_text(actor)),
+            self.sql().execute(
+                "INSERT OR IGNORE INTO fixed_findings (task, finding, words, found_at)
+                 VALUES (?1, ?2, ?3, ?4)",
+                (task.to_string(), digest.as_str(), words, self.now()),
             )?;
-            if rows == 1 {
-                self.log(&Event {
-                    task: Some(task.id),
-                    kind: "fixed-continued",
-                    actor: actor.clone(),
-                    detail: json!({"finding": digest, "words": words}),
-                    words: &format!("goes on although {words}"),
-                })?;
-            }
         }
         Ok(())
+    }
+
+    /// Records that somebody looked at all that the already-fixed check has found for a task, and
+    /// goes on. What it finds later stops the task again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it can't be written.
+    pub fn continue_findings(&self, task: TaskId, actor: &Actor) -> Result<(), StoreError> {
+        let mut query = self.sql().prepare(
+            "UPDATE fixed_findings SET continued_at = ?2, continued_by = ?3
+             WHERE task = ?1 AND continued_at IS NULL RETURNING words",
+        )?;
+        let rows = query
+            .query_map((task.to_string(), self.now(), self.actor_text(actor)), |row| {
+                row.get::<_, String>(0)
+            })?;
+        let mut words = rows.collect::<Result<Vec<_>, _>>()?;
+        words.sort();
+        if words.is_empty() {
+            return Ok(());
+        }
+        self.log(&Event {
+            task: Some(task),
+            kind: "fixed-continued",
+            actor: actor.clone(),
+            detail: json!({"findings": words}),
+            words: &format!("goes on although: {}", words.join("; ")),
+        })
     }
 }
 
@@ -714,7 +735,7 @@ mod tests {
     fn the_generation_changes_when_another_process_writes() {
         let world = World::new();
         let (mine, theirs) = (world.store(), world.store());
-        let now = || mine.read(|tx| tx.generation()).expect("readable");
+        let now = || mine.read(ReadTx::generation).expect("readable");
         let before = now();
         world.add_task(&mine, 12);
         assert_eq!(now(), before, "one's own changes don't count");

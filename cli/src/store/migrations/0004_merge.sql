@@ -77,12 +77,14 @@ CREATE TABLE publications (
     changed_at     TEXT NOT NULL
 ) STRICT;
 
--- Findings with which a person chose to go on, each by its digest.
-CREATE TABLE fixed_continued (
-    task    TEXT NOT NULL REFERENCES tasks (id),
-    finding TEXT NOT NULL,
-    words   TEXT NOT NULL,
-    at      TEXT NOT NULL,
-    by      TEXT NOT NULL,
-    PRIMARY KEY (task, finding)
+-- What the already-fixed check found, each by its digest, and whether a person chose to go on.
+CREATE TABLE fixed_findings (
+    task         TEXT NOT NULL REFERENCES tasks (id),
+    finding      TEXT NOT NULL,
+    words        TEXT NOT NULL,
+    found_at     TEXT NOT NULL,
+    continued_at TEXT,
+    continued_by TEXT,
+    PRIMARY KEY (task, finding),
+    CHECK ((continued_at IS NULL) = (continued_by IS NULL))
 ) STRICT;

@@ -1,0 +1,617 @@
+//! The steps themselves.
+
+use std::path::PathBuf;
+
+use codeboost_schema::canonical;
+use codeboost_schema::ids::{CommitId, Digest};
+use codeboost_schema::plan::Plan;
+use jiff::Timestamp;
+
+use crate::forge::{
+    AlreadyFixed, CheckState, Finding, FixQuestion, Forge, ForgeError, Guard, Landing, Tips,
+};
+use crate::git::identity::Identity;
+use crate::git::merge::{self, Made, Recipe};
+use crate::git::refs::Reported;
+use crate::git::run::Git;
+use crate::merge::message::message;
+use crate::merge::{Ending, IfFixed, Judge, MergeError, Options, Step, StepReport, Verdict};
+use crate::process::crash_point;
+use crate::store::{
+    AttemptState, Lease, MergeAttemptRow, NewAttempt, ReadTx, StepState, Store, StoreError, TaskRow,
+};
+use crate::task::{Actor, TaskState};
+
+/// How often the last look is repeated when other processes change the state meanwhile.
+const MAX_LOOKS: usize = 5;
+
+/// One run of the sequence for one task.
+pub struct Sequence<'s, 'a> {
+    store: &'s Store<'a>,
+    lease: &'s Lease,
+    forge: &'s dyn Forge,
+    judge: &'s dyn Judge,
+    options: Options,
+    report: &'s mut dyn FnMut(&StepReport),
+}
+
+/// How a step goes on.
+enum Flow<T> {
+    /// It did something.
+    Done(T, String),
+    /// There was nothing to do.
+    Skipped(T, String),
+    /// The run ends here.
+    Stop(Box<Ending>),
+}
+
+/// What is to be landed: the pair that was reviewed, as the forge has it.
+#[derive(Debug, Clone)]
+struct Pair {
+    base: CommitId,
+    head: CommitId,
+    /// Where the forge's head lags behind the reviewed one.
+    lags_at: Option<CommitId>,
+    /// Whether the forge has the head's branch.
+    head_is_there: bool,
+}
+
+/// The digest by which a finding of the already-fixed check is remembered.
+#[must_use]
+pub fn finding_digest(finding: &Finding) -> Digest {
+    canonical::digest(finding)
+}
+
+impl<'s, 'a> Sequence<'s, 'a> {
+    /// A run for the task that `lease` holds. `report` is called as each step ends.
+    pub fn new(
+        store: &'s Store<'a>,
+        lease: &'s Lease,
+        forge: &'s dyn Forge,
+        judge: &'s dyn Judge,
+        options: Options,
+        report: &'s mut dyn FnMut(&StepReport),
+    ) -> Self {
+        Self { store, lease, forge, judge, options, report }
+    }
+
+    /// Runs the steps until the task has merged or something stops it.
+    ///
+    /// 1. ends what an earlier run left: recorded as interrupted, its attempt settled by git;
+    /// 2. takes the steps in order, each recorded before and after;
+    /// 3. records how it ended, and moves the task on.
+    ///
+    /// # Errors
+    /// [`MergeError`] when something can't be read or written. The run is recorded as failed; an
+    /// attempt whose outcome is not known stays open for the next run.
+    pub fn run(mut self) -> Result<Ending, MergeError> {
+        let task = self.task()?;
+        match task.state {
+            TaskState::Merged => return self.already_merged(&task),
+            TaskState::InReview | TaskState::MergeBlocked | TaskState::Merging => {}
+            TaskState::PossiblyFixed if self.options.if_fixed == IfFixed::GoOn => {
+                self.go_on(&task)?;
+            }
+            state => return Ok(Ending::WrongState { state, reason: task.reason }),
+        }
+        let run = self.store.write(|tx| -> Result<_, StoreError> {
+            tx.begin_merge_run(self.lease, self.options.method, self.options.head_after)
+        })?;
+        self.crash_point("run recorded");
+        let ending = self.steps(run);
+        match &ending {
+            Ok(ending) => self.conclude(run, ending)?,
+            Err(error) => self.store.write(|tx| -> Result<_, StoreError> {
+                tx.end_merge_run(self.lease, run, "error", &error.to_string())
+            })?,
+        }
+        self.crash_point("run ended");
+        ending
+    }
+
+    fn steps(&mut self, run: i64) -> Result<Ending, MergeError> {
+        macro_rules! go {
+            ($step:expr, $words:expr, $do:expr) => {
+                match self.step(run, $step, &$words, $do)? {
+                    Ok(value) => value,
+                    Err(ending) => return Ok(*ending),
+                }
+            };
+        }
+        let place = self.forge.place();
+        let pair =
+            go!(Step::Fetch, format!("reading base and head of {place}"), |this| this.fetch(run));
+        // A base that moved has stopped the run in the step before.
+        go!(Step::Rebase, "comparing with the base", |_| Ok(Flow::Skipped(
+            (),
+            "the base has not moved".to_owned()
+        )));
+        go!(Step::Push, push_words(&pair, &place), |this| this.push(&pair));
+        go!(Step::Checks, "judging what is to merge", |this| this.check(&pair));
+        go!(Step::RequiredChecks, "reading the rules of the base", |this| this
+            .required_checks(&pair));
+        go!(Step::AlreadyFixed, "looking for other fixes", |this| this.already_fixed(&pair));
+        let ending = go!(Step::Merge, format!("landing on {place}"), |this| this.land(run, &pair));
+        Ok(ending)
+    }
+
+    /// Records a step, takes it, and records what came of it.
+    fn step<T>(
+        &mut self,
+        run: i64,
+        step: Step,
+        words: &str,
+        take: impl FnOnce(&mut Self) -> Result<Flow<T>, MergeError>,
+    ) -> Result<Result<T, Box<Ending>>, MergeError> {
+        self.store.write(|tx| -> Result<_, StoreError> {
+            tx.begin_merge_step(run, step.nth(), step.name(), words)
+        })?;
+        self.crash_point(&format!("before {}", step.name()));
+        let started = self.now();
+        let flow = take(self);
+        let millis = u64::try_from(self.now().duration_since(started).as_millis()).unwrap_or(0);
+        let (state, words) = match &flow {
+            Ok(Flow::Done(_, words)) => (StepState::Done, words.clone()),
+            Ok(Flow::Skipped(_, words)) => (StepState::Skipped, words.clone()),
+            Ok(Flow::Stop(ending)) if matches!(**ending, Ending::Merged { .. }) => {
+                (StepState::Done, ending.reason())
+            }
+            Ok(Flow::Stop(ending)) => (StepState::Failed, ending.reason()),
+            Err(error) => (StepState::Failed, error.to_string()),
+        };
+        self.store.write(|tx| -> Result<_, StoreError> {
+            tx.end_merge_step(run, step.nth(), state, &words, millis)
+        })?;
+        (self.report)(&StepReport { step, state, words, millis });
+        self.crash_point(&format!("after {}", step.name()));
+        Ok(match flow? {
+            Flow::Done(value, _) | Flow::Skipped(value, _) => Ok(value),
+            Flow::Stop(ending) => Err(ending),
+        })
+    }
+
+    fn fetch(&mut self, run: i64) -> Result<Flow<Pair>, MergeError> {
+        let tips = self.forge.fetch(&self.fetch_refs())?;
+        self.crash_point("fetched");
+        if let Some(ending) = self.settle_earlier(run, &tips)? {
+            return Ok(Flow::Stop(Box::new(ending)));
+        }
+        let task = self.task()?;
+        match self.compare(&task, &tips)? {
+            Err(ending) => Ok(Flow::Stop(Box::new(ending))),
+            Ok(pair) => {
+                let words = format!("base {:.12}, head {:.12}", pair.base, pair.head);
+                Ok(Flow::Done(pair, words))
+            }
+        }
+    }
+
+    /// Finds out what became of the attempts of earlier runs.
+    ///
+    /// All of them are looked for, not only open ones: a push may land after everybody gave it up.
+    fn settle_earlier(&self, run: i64, tips: &Tips) -> Result<Option<Ending>, MergeError> {
+        let task = self.task()?;
+        let attempts = self.store.read(|tx| tx.merge_attempts(task.id))?;
+        for attempt in &attempts {
+            if self.contains(&tips.base, &attempt.commit)? {
+                let reason = format!("landed as {:.12}, found by a later run", attempt.commit);
+                let (state, to) = (AttemptState::Merged, TaskState::Merged);
+                self.store.write(|tx| -> Result<_, StoreError> {
+                    tx.settle_attempt(&task, attempt.id, state, &reason, to)?;
+                    tx.end_merge_run(self.lease, run, "merged", &reason)
+                })?;
+                self.crash_point("settled as merged");
+                self.forget_fetched();
+                return Ok(Some(found(attempt)));
+            }
+        }
+        for attempt in attempts.iter().filter(|attempt| attempt.state.is_open()) {
+            let task = self.task()?;
+            let reason = "an earlier run was ended before it landed";
+            let (state, to) = (AttemptState::Failed, TaskState::InReview);
+            self.store.write(|tx| -> Result<_, StoreError> {
+                tx.settle_attempt(&task, attempt.id, state, reason, to)
+            })?;
+            self.crash_point("settled as failed");
+        }
+        Ok(None)
+    }
+
+    /// The pair that was reviewed, if that is what the forge and this repository have.
+    fn compare(&self, task: &TaskRow, tips: &Tips) -> Result<Result<Pair, Ending>, MergeError> {
+        let (base, head) = (&task.base_commit_id, &task.head_commit_id);
+        let moved =
+            |found: Option<CommitId>| Ok(Err(Ending::HeadMoved { expected: head.clone(), found }));
+        // What the review reads is the branch here.
+        let here = self.git().resolve(&task.head_ref)?;
+        if self.forge.is_elsewhere() && task.head_ref.starts_with("refs/heads/") {
+            match &here {
+                Some(here) if here != head => return moved(Some(here.clone())),
+                None if tips.head.is_none() => return moved(None),
+                _ => {}
+            }
+        }
+        let mut lags_at = None;
+        match &tips.head {
+            Some(there) if there == head => {}
+            // A commit that is not known here is somebody else's.
+            Some(there)
+                if self.git().resolve(there.as_str())?.is_some()
+                    && self.contains(head, there)? =>
+            {
+                lags_at = Some(there.clone());
+            }
+            Some(there) => return moved(Some(there.clone())),
+            None if here.as_ref() == Some(head) => {}
+            None => return moved(None),
+        }
+        if tips.base != *base {
+            return Ok(Err(Ending::BaseMoved { expected: base.clone(), found: tips.base.clone() }));
+        }
+        Ok(Ok(Pair {
+            base: base.clone(),
+            head: head.clone(),
+            lags_at,
+            head_is_there: tips.head.is_some(),
+        }))
+    }
+
+    fn push(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
+        let place = self.forge.place();
+        let Some(old) = &pair.lags_at else {
+            let words = if pair.head_is_there {
+                format!("the head is on {place} as reviewed")
+            } else {
+                format!("{place} does not have the head's branch; it stays here")
+            };
+            return Ok(Flow::Skipped((), words));
+        };
+        let reported = self.forge.push_head(old, &pair.head)?;
+        self.crash_point("head sent");
+        let tips = self.forge.read()?;
+        if tips.head.as_ref() == Some(&pair.head) {
+            return Ok(Flow::Done((), format!("{old:.12} → {:.12}", pair.head)));
+        }
+        Ok(Flow::Stop(Box::new(match reported {
+            _ if tips.head.as_ref() != Some(old) => {
+                Ending::HeadMoved { expected: pair.head.clone(), found: tips.head }
+            }
+            Reported::Refused(words) | Reported::Unclear(words) => Ending::Refused { words },
+            Reported::Accepted => {
+                Ending::Refused { words: format!("{place} took the head and does not show it") }
+            }
+        })))
+    }
+
+    fn check(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
+        let verdict = self.verdict(pair)?;
+        if verdict.blockers.is_empty() {
+            return Ok(Flow::Done((), verdict.checks));
+        }
+        Ok(Flow::Stop(Box::new(Ending::Blocked { blockers: verdict.blockers })))
+    }
+
+    fn required_checks(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
+        let checks = self.forge.required_checks(&pair.head)?.checks;
+        if checks.is_empty() {
+            return Ok(Flow::Skipped((), "none are required".to_owned()));
+        }
+        let named = |wanted: CheckState| -> Vec<String> {
+            let found = checks.iter().filter(|check| check.state == wanted);
+            found.map(|check| check.name.clone()).collect()
+        };
+        let (failed, pending) = (named(CheckState::Failed), named(CheckState::Pending));
+        if !failed.is_empty() {
+            return Ok(Flow::Stop(Box::new(Ending::ChecksFailed { checks: failed })));
+        }
+        if !pending.is_empty() {
+            return Ok(Flow::Stop(Box::new(Ending::Waits { checks: pending })));
+        }
+        Ok(Flow::Done((), format!("{} of {} passed", checks.len(), checks.len())))
+    }
+
+    fn already_fixed(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
+        let task = self.task()?;
+        let (since, ours, others, issue) = self.store.read(|tx| -> Result<_, StoreError> {
+            Ok((
+                tx.first_base(&task)?,
+                tx.own_commits(task.id)?,
+                tx.other_work(&task)?,
+                tx.issue(task.issue)?,
+            ))
+        })?;
+        let file = issue.and_then(|issue| issue.file).map(|path| {
+            use std::os::unix::ffi::OsStrExt as _;
+            PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes()))
+        });
+        let answer = self.forge.already_fixed(&FixQuestion {
+            issue: task.issue,
+            issue_file: file.as_deref(),
+            since: &since,
+            base: &pair.base,
+            ours: &ours,
+            others: &others,
+        });
+        let findings = match answer {
+            AlreadyFixed::No => return Ok(Flow::Done((), "nothing found".to_owned())),
+            AlreadyFixed::Unknown(why) => {
+                return Ok(Flow::Stop(Box::new(Ending::FixedUnknown { why })));
+            }
+            AlreadyFixed::Found(findings) => findings,
+        };
+        let named: Vec<_> =
+            findings.iter().map(|one| (finding_digest(one), one.to_string())).collect();
+        let goes_on = self.options.if_fixed == IfFixed::GoOn;
+        let continued = self.store.write(|tx| -> Result<_, StoreError> {
+            tx.record_findings(task.id, &named)?;
+            if goes_on {
+                tx.continue_findings(task.id, &Actor::Person)?;
+            }
+            tx.continued_findings(task.id)
+        })?;
+        let mut new = findings;
+        new.retain(|finding| !continued.contains(&finding_digest(finding)));
+        if new.is_empty() {
+            let words = "what was found is known, and the person went on".to_owned();
+            return Ok(Flow::Done((), words));
+        }
+        Ok(Flow::Stop(Box::new(Ending::PossiblyFixed { findings: new })))
+    }
+
+    /// Makes the commit, looks once more at everything, records the attempt, sends it, reads back.
+    fn land(&mut self, run: i64, pair: &Pair) -> Result<Flow<Ending>, MergeError> {
+        let stop = |ending| Ok(Flow::Stop(Box::new(ending)));
+        let (head_after, _) = self.forge.head_after(self.options.head_after)?;
+        for _ in 0..MAX_LOOKS {
+            let generation = self.store.read(ReadTx::generation)?;
+            let task = self.task()?;
+            let verdict = self.verdict(pair)?;
+            if !verdict.blockers.is_empty() {
+                return stop(Ending::Blocked { blockers: verdict.blockers });
+            }
+            let commit = match self.make(&task, pair, &verdict.plan)? {
+                Made::Commit(commit) => commit,
+                Made::Conflict(files) => return stop(Ending::Conflict { files }),
+            };
+            self.store.keep_commits(task.id, [&commit, &pair.base, &pair.head])?;
+            let landing = Landing {
+                base: &pair.base,
+                head: &pair.head,
+                commit: &commit,
+                head_after,
+                head_is_there: pair.head_is_there,
+            };
+            let guard = match self.forge.guard(&landing) {
+                Ok(guard) => guard,
+                Err(ForgeError::NotAllowed { what, hint }) => {
+                    return stop(Ending::NotAllowed { why: what, hint });
+                }
+                Err(error) => return Err(error.into()),
+            };
+            // The last thing read before the attempt: what is there now.
+            match self.compare(&task, &self.forge.read()?)? {
+                Err(ending) => return stop(ending),
+                Ok(again) if again.lags_at.is_some() => {
+                    return stop(Ending::HeadMoved {
+                        expected: pair.head.clone(),
+                        found: again.lags_at,
+                    });
+                }
+                Ok(again) if again.head_is_there != pair.head_is_there => {
+                    return stop(Ending::HeadMoved { expected: pair.head.clone(), found: None });
+                }
+                Ok(_) => {}
+            }
+            self.crash_point("commit made");
+            let place = self.forge.place();
+            let recorded = self.store.write(|tx| -> Result<_, StoreError> {
+                // Nothing that was judged may have changed since.
+                if tx.generation()? != generation {
+                    return Ok(None);
+                }
+                let new = NewAttempt {
+                    run,
+                    base: &pair.base,
+                    head: &pair.head,
+                    commit: &commit,
+                    guard: guard.word(),
+                    place: &place,
+                };
+                tx.record_attempt(&task, &new).map(Some)
+            })?;
+            let Some((attempt, task)) = recorded else { continue };
+            self.crash_point("attempt recorded");
+            let reported = self.forge.land(&landing)?;
+            self.crash_point("sent");
+            return self.settle(run, &task, attempt, &landing, guard, reported);
+        }
+        Err(MergeError::Restless)
+    }
+
+    fn make(&self, task: &TaskRow, pair: &Pair, plan: &Plan) -> Result<Made, MergeError> {
+        let context = self.store.context();
+        let recipe = Recipe {
+            base: &pair.base,
+            head: &pair.head,
+            method: self.options.method,
+            message: &message(self.options.method, task.issue, &task.title, plan),
+            identity: &Identity::of_person(context, self.git())?,
+            time: context.now(),
+        };
+        Ok(merge::make(self.git(), &recipe)?)
+    }
+
+    /// Reads what a push came to, and records it.
+    fn settle(
+        &mut self,
+        run: i64,
+        task: &TaskRow,
+        attempt: i64,
+        landing: &Landing<'_>,
+        guard: Guard,
+        reported: Reported,
+    ) -> Result<Flow<Ending>, MergeError> {
+        let ending = match self.truth(landing, guard, reported) {
+            Ok(ending) => ending,
+            Err(error) => Ending::Unclear { words: error.to_string() },
+        };
+        let reason = ending.reason();
+        let (state, to) = match &ending {
+            Ending::Merged { .. } => (AttemptState::Merged, TaskState::Merged),
+            Ending::Refused { .. } => (AttemptState::Failed, TaskState::MergeBlocked),
+            // The attempt stays open: it may land yet.
+            Ending::Unclear { .. } => return Ok(Flow::Stop(Box::new(ending))),
+            _ => (AttemptState::Failed, TaskState::InReview),
+        };
+        self.crash_point("read back");
+        self.store.write(|tx| -> Result<_, StoreError> {
+            tx.settle_attempt(task, attempt, state, &reason, to)?;
+            if state == AttemptState::Merged {
+                tx.end_merge_run(self.lease, run, ending.word(), &reason)?;
+            }
+            Ok(())
+        })?;
+        self.crash_point("settled");
+        if state != AttemptState::Merged {
+            return Ok(Flow::Stop(Box::new(ending)));
+        }
+        self.forget_fetched();
+        let words = format!("{}, {reason}, guarded by {}", self.forge.place(), guard.words());
+        Ok(Flow::Done(ending, words))
+    }
+
+    /// What a push came to, read from the refs.
+    fn truth(
+        &self,
+        landing: &Landing<'_>,
+        guard: Guard,
+        reported: Reported,
+    ) -> Result<Ending, MergeError> {
+        let tips = self.forge.fetch(&self.fetch_refs())?;
+        if self.contains(&tips.base, landing.commit)? {
+            return Ok(Ending::Merged {
+                commit: landing.commit.clone(),
+                base: landing.base.clone(),
+                head: landing.head.clone(),
+                guard: guard.word().to_owned(),
+                found: false,
+            });
+        }
+        // A base or head that moved on keeps this push out for good.
+        if tips.base != *landing.base {
+            return Ok(Ending::BaseMoved { expected: landing.base.clone(), found: tips.base });
+        }
+        if guard.covers_head() && tips.head.as_ref() != Some(landing.head) {
+            return Ok(Ending::HeadMoved { expected: landing.head.clone(), found: tips.head });
+        }
+        Ok(match reported {
+            Reported::Refused(words) => Ending::Refused { words },
+            Reported::Unclear(words) => Ending::Unclear { words },
+            Reported::Accepted => Ending::Unclear {
+                words: format!("{} took it and does not show it", self.forge.place()),
+            },
+        })
+    }
+
+    /// Records how the run ended and moves the task to where that leaves it.
+    fn conclude(&self, run: i64, ending: &Ending) -> Result<(), MergeError> {
+        let task = self.task()?;
+        let to = match ending {
+            Ending::Merged { .. }
+            | Ending::Unclear { .. }
+            | Ending::Waits { .. }
+            | Ending::WrongState { .. } => task.state,
+            Ending::PossiblyFixed { .. } => TaskState::PossiblyFixed,
+            Ending::FixedUnknown { .. }
+            | Ending::NotAllowed { .. }
+            | Ending::Refused { .. }
+            | Ending::ChecksFailed { .. } => TaskState::MergeBlocked,
+            Ending::Blocked { .. }
+            | Ending::BaseMoved { .. }
+            | Ending::HeadMoved { .. }
+            | Ending::Conflict { .. } => TaskState::InReview,
+        };
+        let reason = ending.reason();
+        self.store.write(|tx| -> Result<_, StoreError> {
+            tx.end_merge_run(self.lease, run, ending.word(), &reason)?;
+            if to != task.state {
+                tx.set_task_state(&task, to, &reason, Actor::Codeboost)?;
+            }
+            Ok(())
+        })?;
+        Ok(())
+    }
+
+    fn already_merged(&self, task: &TaskRow) -> Result<Ending, MergeError> {
+        let attempts = self.store.read(|tx| tx.merge_attempts(task.id))?;
+        Ok(match attempts.iter().find(|attempt| attempt.state == AttemptState::Merged) {
+            Some(attempt) => found(attempt),
+            None => Ending::WrongState { state: task.state, reason: task.reason.clone() },
+        })
+    }
+
+    /// The person looked at what may have fixed the issue, and goes on.
+    fn go_on(&self, task: &TaskRow) -> Result<(), MergeError> {
+        self.store.write(|tx| -> Result<_, StoreError> {
+            tx.continue_findings(task.id, &Actor::Person)?;
+            let words = "the person went on with it";
+            tx.set_task_state(task, TaskState::InReview, words, Actor::Person)
+        })?;
+        Ok(())
+    }
+
+    fn verdict(&self, pair: &Pair) -> Result<Verdict, MergeError> {
+        self.judge.judge(&pair.base, &pair.head).map_err(MergeError::Judge)
+    }
+
+    /// Whether `commit` is `tip` or one of its ancestors.
+    fn contains(&self, tip: &CommitId, commit: &CommitId) -> Result<bool, MergeError> {
+        Ok(tip == commit || self.git().is_ancestor(commit, tip)?)
+    }
+
+    fn fetch_refs(&self) -> String {
+        format!("refs/codeboost/fetch/{}", self.lease.task())
+    }
+
+    /// Takes the private refs of a task away that has merged; they only keep what the base keeps.
+    fn forget_fetched(&self) {
+        let below = self.fetch_refs();
+        let input = format!("delete {below}/base\ndelete {below}/head\n");
+        let _ = self.git().output_with(["update-ref", "--stdin"], Some(input.as_bytes()));
+    }
+
+    fn task(&self) -> Result<TaskRow, StoreError> {
+        let id = self.lease.task();
+        let task = self.store.read(|tx| tx.task(id))?;
+        task.ok_or_else(|| StoreError::Damaged("the task of a lease is missing".into()))
+    }
+
+    fn git(&self) -> &Git<'a> {
+        self.store.git()
+    }
+
+    fn now(&self) -> Timestamp {
+        self.store.context().now()
+    }
+
+    fn crash_point(&self, name: &str) {
+        crash_point(self.store.context(), &format!("merge: {name}"));
+    }
+}
+
+fn push_words(pair: &Pair, place: &str) -> String {
+    match &pair.lags_at {
+        Some(old) => format!("bringing the head on {place} from {old:.12} to {:.12}", pair.head),
+        None => "comparing heads".to_owned(),
+    }
+}
+
+fn found(attempt: &MergeAttemptRow) -> Ending {
+    Ending::Merged {
+        commit: attempt.commit.clone(),
+        base: attempt.base.clone(),
+        head: attempt.head.clone(),
+        guard: attempt.guard.clone(),
+        found: true,
+    }
+}
