@@ -17,6 +17,7 @@ use codeboost_schema::ids::CommitId;
 
 use crate::config::HeadAfter;
 use crate::context::Context;
+use crate::forge::issue_file::IssueFile;
 use crate::forge::mention::{IssueHome, names_issue};
 use crate::forge::{
     AlreadyFixed, Finding, FixQuestion, Forge, ForgeError, Guard, Landing, RequiredChecks, Tips,
@@ -292,10 +293,12 @@ impl Forge for Local<'_> {
     fn already_fixed(&self, question: &FixQuestion<'_>) -> AlreadyFixed {
         let mut found = Vec::new();
         if let Some(file) = question.issue_file {
-            match is_closed(file) {
-                Ok(true) => found.push(Finding::Closed { file: file.to_owned() }),
-                Ok(false) => {}
-                Err(why) => return AlreadyFixed::Unknown(why),
+            match IssueFile::read(file) {
+                Ok(issue) if issue.is_closed => {
+                    found.push(Finding::Closed { file: file.to_owned() });
+                }
+                Ok(_) => {}
+                Err(error) => return AlreadyFixed::Unknown(chain(&error)),
             }
         }
         found.extend(question.others.iter().map(|words| Finding::Linked { words: words.clone() }));
@@ -347,43 +350,15 @@ impl Local<'_> {
     }
 }
 
-/// Whether the front matter of an issue's file says that the issue is closed.
-///
-/// Without front matter, or without `state` in it, the issue is open. Anything that can't be read
-/// is an error: unknown.
-fn is_closed(file: &std::path::Path) -> Result<bool, String> {
-    let text =
-        std::fs::read(file).map_err(|error| format!("can't read {}: {error}", file.display()))?;
-    let text = String::from_utf8_lossy(&text);
-    let says =
-        |what: &str| format!("{} says {what}, which is neither open nor closed", file.display());
-    let Some(front) = front_matter(&text) else { return Ok(false) };
-    let front: serde_yaml_ng::Value = serde_yaml_ng::from_str(front).map_err(|error| {
-        format!("the front matter of {} can't be read: {error}", file.display())
-    })?;
-    match front.get("state") {
-        None => Ok(false),
-        Some(serde_yaml_ng::Value::String(state)) => match state.to_lowercase().as_str() {
-            "open" => Ok(false),
-            "closed" => Ok(true),
-            _ => Err(says(&format!("state: {state}"))),
-        },
-        Some(_) => Err(says("a state that is no word")),
+/// An error with its causes.
+fn chain(error: &dyn std::error::Error) -> String {
+    let mut words = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        words = format!("{words}: {cause}");
+        source = cause.source();
     }
-}
-
-/// The text between a first line `---` and the next one.
-fn front_matter(text: &str) -> Option<&str> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let rest = text.strip_prefix("---\n").or_else(|| text.strip_prefix("---\r\n"))?;
-    let mut end = 0;
-    for line in rest.split_inclusive('\n') {
-        if line.trim_end() == "---" {
-            return Some(&rest[..end]);
-        }
-        end += line.len();
-    }
-    None
+    words
 }
 
 /// A branch as people say it.

@@ -38,6 +38,7 @@ use crate::config::{HeadAfter, MergeMethod};
 use crate::error;
 use crate::exit_code::Outcome;
 use crate::forge::{Finding, ForgeError};
+use crate::gate::Blocker;
 use crate::git::identity::IdentityError;
 use crate::git::run::GitError;
 use crate::store::{StepState, StoreError};
@@ -117,17 +118,6 @@ pub struct StepReport {
     pub millis: u64,
 }
 
-/// Something that keeps a task from merging.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Blocker {
-    /// A fixed word per kind.
-    pub code: String,
-    /// What is not yet true, for people.
-    pub words: String,
-    /// The next step, where there is one command for it.
-    pub hint: Option<String>,
-}
-
 /// What the gate says about one pair of base and head.
 #[derive(Debug, Clone)]
 pub struct Verdict {
@@ -195,6 +185,7 @@ pub enum Ending {
     /// Something is not yet true.
     Blocked {
         /// What; at least one.
+        #[serde(serialize_with = "named")]
         blockers: Vec<Blocker>,
     },
     /// The base has commits that the head has not.
@@ -254,6 +245,14 @@ pub enum Ending {
         /// What is known.
         words: String,
     },
+}
+
+fn named<S: serde::Serializer>(blockers: &[Blocker], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(
+        blockers.iter().map(
+            |blocker| serde_json::json!({"code": blocker.code.as_str(), "words": blocker.words}),
+        ),
+    )
 }
 
 fn paths<S: serde::Serializer>(files: &[RepoPath], serializer: S) -> Result<S::Ok, S::Error> {

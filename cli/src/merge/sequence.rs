@@ -18,7 +18,7 @@ use crate::merge::message::message;
 use crate::merge::{Ending, IfFixed, Judge, MergeError, Options, Step, StepReport, Verdict};
 use crate::process::crash_point;
 use crate::store::{
-    AttemptState, Lease, MergeAttemptRow, NewAttempt, ReadTx, StepState, Store, StoreError, TaskRow,
+    AttemptState, Lease, MergeAttemptRow, NewAttempt, StepState, Store, StoreError, TaskRow,
 };
 use crate::task::{Actor, TaskState};
 
@@ -363,7 +363,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
         let stop = |ending| Ok(Flow::Stop(Box::new(ending)));
         let (head_after, _) = self.forge.head_after(self.options.head_after)?;
         for _ in 0..MAX_LOOKS {
-            let generation = self.store.read(ReadTx::generation)?;
+            let generation = self.store.generation()?;
             let task = self.task()?;
             let verdict = self.verdict(pair)?;
             if !verdict.blockers.is_empty() {

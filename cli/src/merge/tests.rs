@@ -8,6 +8,7 @@ use codeboost_schema::plan::{Item, Plan};
 use super::*;
 use crate::exit_code::Outcome;
 use crate::forge::testing::Site;
+use crate::gate::Code;
 use crate::git::repository::Repository;
 use crate::store::{AttemptState, NewTask, Store, TaskRow};
 use crate::task::Actor;
@@ -32,7 +33,7 @@ fn plan() -> Plan {
 }
 
 fn blocker() -> Blocker {
-    Blocker { code: "approval".into(), words: "P1 is not approved".into(), hint: None }
+    Blocker { code: Code::Approval, words: "Review 1 unreviewed item".into(), target: None }
 }
 
 /// A gate that answers by how many times it was asked, from 1.
@@ -239,7 +240,7 @@ fn a_blocker_stops_it_at_the_first_look_and_at_the_last() {
         let last = steps.last().expect("a step");
         let expected = if n_open == 0 { Step::Checks } else { Step::Merge };
         assert_eq!((last.step, last.state), (expected, StepState::Failed));
-        assert_eq!(last.words, "P1 is not approved");
+        assert_eq!(last.words, "Review 1 unreviewed item");
         case.assert_untouched(TaskState::InReview);
         assert!(case.attempts().is_empty());
     }

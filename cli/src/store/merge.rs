@@ -188,6 +188,16 @@ fn commit(row: &Row<'_>, column: usize) -> rusqlite::Result<CommitId> {
     parsed(row, column, |text| CommitId::parse(text).ok())
 }
 
+impl crate::store::Store<'_> {
+    /// See [`ReadTx::generation`].
+    ///
+    /// # Errors
+    /// [`StoreError`] when it can't be read.
+    pub fn generation(&self) -> Result<i64, StoreError> {
+        self.read(|tx| -> Result<_, StoreError> { tx.generation() })
+    }
+}
+
 impl ReadTx<'_> {
     /// Changes whenever another process changes the state. Only for comparing two moments of one
     /// [`crate::store::Store`].
@@ -735,7 +745,7 @@ mod tests {
     fn the_generation_changes_when_another_process_writes() {
         let world = World::new();
         let (mine, theirs) = (world.store(), world.store());
-        let now = || mine.read(ReadTx::generation).expect("readable");
+        let now = || mine.generation().expect("readable");
         let before = now();
         world.add_task(&mine, 12);
         assert_eq!(now(), before, "one's own changes don't count");

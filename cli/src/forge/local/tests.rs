@@ -326,10 +326,11 @@ fn the_issues_file_says_whether_it_is_closed_and_doubt_is_unknown() {
     for (text, expected) in [
         ("# Title\nstate: closed\n", "no"),
         ("---\ntitle: x\n---\ntext\n", "no"),
-        ("---\nstate: open\n---\n", "no"),
-        ("---\r\nstate: Closed\r\n---\r\n", "found"),
+        ("no title, no front matter", "no"),
+        ("---\nstate: open\n---\n# Title\n", "no"),
+        ("---\r\nstate: closed\r\n---\r\n# Title\r\n", "found"),
         ("---\ntitle: x\nstate: \"closed\"\n---\nstate: open\n", "found"),
-        ("---\nstate: done\n---\n", "unknown"),
+        ("---\nstate: done\n---\n# Title\n", "unknown"),
         ("---\nstate: [closed]\n---\n", "unknown"),
         ("---\nstate: {\n---\n", "unknown"),
     ] {
