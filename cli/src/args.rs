@@ -47,6 +47,12 @@ pub struct Args {
 /// One variant per command word; each has its file in `commands/`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Say what is there, what is missing, and which feature needs it
+    ///
+    /// Changes nothing. Exit code 1 when something that every command needs is missing or broken.
+    ///
+    /// Example: codeboost doctor
+    Doctor(commands::doctor::DoctorArgs),
     /// Write shell completions or man pages
     Generate(commands::generate::GenerateArgs),
     /// Set codeboost up in this repository
@@ -58,6 +64,8 @@ pub enum Command {
     Init(commands::init::InitArgs),
     /// Show or export the keys that sign approval forms
     Key(commands::key::KeyArgs),
+    /// State and show who made which commit
+    Ledger(commands::ledger::LedgerArgs),
     /// Show what happened, oldest first
     ///
     /// Example: codeboost log 412
@@ -66,6 +74,10 @@ pub enum Command {
     Plan(commands::plan::PlanArgs),
     /// Back up the state
     State(commands::state::StateArgs),
+    /// Show where each open task stands, and why
+    ///
+    /// Example: codeboost status 412
+    Status(commands::status::StatusArgs),
     /// Add, list, cancel and remove tasks
     Task(commands::task::TaskArgs),
 }

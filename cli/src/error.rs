@@ -97,6 +97,23 @@ impl Error {
         &self.message
     }
 
+    /// Message and causes on one line.
+    #[must_use]
+    pub fn chain(&self) -> String {
+        let mut text = self.message.clone();
+        for cause in &self.causes {
+            text.push_str(": ");
+            text.push_str(cause);
+        }
+        text
+    }
+
+    /// The next steps.
+    #[must_use]
+    pub fn hints(&self) -> &[String] {
+        &self.hints
+    }
+
     pub(crate) fn print(&self, out: &Output) {
         if out.is_json() {
             out.json(&ErrorReport {
@@ -255,10 +272,10 @@ impl From<LedgerError> for Error {
             LedgerError::Differs { .. } => "what is recorded stays; see codeboost ledger show",
             LedgerError::Twice { .. } | LedgerError::Itself(_) => "name each commit once",
             LedgerError::ManyToOne { .. } => {
-                "a commit made from several has no one source: record it with                  codeboost ledger record"
+                "a commit made from several has no one source: record it with codeboost ledger record"
             }
             LedgerError::OneToMany { .. } => {
-                "a commit that was split has no one successor: record the parts with                  codeboost ledger record"
+                "a commit that was split has no one successor: record the parts with codeboost ledger record"
             }
             LedgerError::Lengths { .. } => {
                 "map the commits one by one: codeboost ledger map OLD NEW"

@@ -13,6 +13,7 @@
 //! | [`form`] | the approval form inside a bundle |
 //! | [`decisions`] | `decisions.json` |
 //! | [`answers`] | what `apply --format json` answers |
+//! | [`status`] | what `status --format json` answers |
 //! | [`bytes`] | how repository bytes are written in JSON |
 //! | [`ids`] | names of commits, items, digests |
 //! | [`canonical`] | RFC 8785, for whatever is signed, fingerprinted or keyed |
@@ -30,4 +31,5 @@ pub mod link;
 pub mod plan;
 pub mod plan_edit;
 pub mod registry;
+pub mod status;
 pub mod strict;

@@ -6,6 +6,8 @@ mod support;
 
 mod generate;
 mod init;
+mod ledger;
 mod plan;
+mod status;
 mod task;
 mod tidy;

@@ -6,22 +6,28 @@ use crate::error::Result;
 use crate::git::repository::Repository;
 use crate::store::Store;
 
+pub mod doctor;
 pub mod generate;
 pub mod init;
 pub mod key;
+pub mod ledger;
 pub mod log;
 pub mod plan;
 pub mod state;
+pub mod status;
 pub mod task;
 
 pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
     match command {
+        Command::Doctor(args) => doctor::run(context, args),
         Command::Generate(args) => generate::run(context, args),
         Command::Init(args) => init::run(context, args),
         Command::Key(args) => key::run(context, args),
+        Command::Ledger(args) => ledger::run(context, args),
         Command::Log(args) => log::run(context, args),
         Command::Plan(args) => plan::run(context, args),
         Command::State(args) => state::run(context, args),
+        Command::Status(args) => status::run(context, args),
         Command::Task(args) => task::run(context, args),
     }
 }

@@ -128,13 +128,30 @@ impl<'a> Repository<'a> {
             return Ok(folder);
         };
         let folder = work_tree.join(".codeboost");
+        self.check_outputs()?;
+        make_folder(&folder)?;
+        stage::write_if_changed(&folder.join(".gitignore"), b"*\n")?;
+        Ok(folder)
+    }
+
+    /// Refuses an outputs folder of the work tree that can't be used, without making one.
+    ///
+    /// # Errors
+    /// As [`Self::outputs_folder`].
+    pub fn check_outputs(&self) -> Result<(), RepositoryError> {
+        let Some(work_tree) = &self.work_tree else { return Ok(()) };
+        let folder = work_tree.join(".codeboost");
         let tracked = self.git.output(["ls-files", "-z", "--cached", "--", ".codeboost"])?;
         if !tracked.is_empty() {
             return Err(RepositoryError::Tracked(folder));
         }
-        make_folder(&folder)?;
-        stage::write_if_changed(&folder.join(".gitignore"), b"*\n")?;
-        Ok(folder)
+        match std::fs::symlink_metadata(&folder) {
+            Ok(meta) if !meta.is_dir() => Err(RepositoryError::NotAFolder(folder)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(FileError::new("look at", &folder, error).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Makes the folder for the outputs of one task and returns it: `tasks/<issue>` in

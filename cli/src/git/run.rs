@@ -204,6 +204,7 @@ impl<'a> Git<'a> {
             "core.attributesFile=/dev/null",
             "core.quotePath=false",
             "gc.auto=0",
+            "i18n.logOutputEncoding=UTF-8",
             "maintenance.auto=false",
         ] {
             command.arg("-c").arg(setting);

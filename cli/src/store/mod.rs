@@ -27,6 +27,7 @@ mod merge;
 mod migrations;
 mod open;
 mod review;
+mod stages;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -49,6 +50,7 @@ pub use review::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
     NoteKind, NoteRow, NoteState, Occasion,
 };
+pub use stages::StageRow;
 pub use tasks::{IssueRow, NewTask, TaskRow, short_ref};
 pub use tx::{ReadTx, WriteTx};
 pub use workspaces::{NewWorkspace, Worker, WorkspaceRow, WorkspaceState};

@@ -1,0 +1,314 @@
+//! `codeboost doctor`: what is there, what is missing, and which feature needs it.
+
+use std::time::Duration;
+
+use clap::Args;
+use serde::Serialize;
+
+use crate::config::AllowedSigners;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::exit_code::Outcome;
+use crate::git::repository::Repository;
+use crate::git::run::MIN_VERSION;
+use crate::output::{Style, plain_line};
+use crate::process::{self, Limits};
+use crate::store::Store;
+
+/// Arguments of `doctor`.
+#[derive(Debug, Args)]
+pub struct DoctorArgs {}
+
+/// One thing that was looked at.
+#[derive(Debug, Clone, Serialize)]
+struct Check {
+    name: &'static str,
+    state: State,
+    /// What was found, for people.
+    found: String,
+    /// Which feature needs it.
+    needed_for: &'static str,
+    /// What to do about it; empty when nothing.
+    hint: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum State {
+    /// There, and as it should be.
+    Ok,
+    /// Not there, and some feature can't be used.
+    Missing,
+    /// There, but something about it is to be looked at.
+    Warning,
+    /// Nothing works as it should before this is mended.
+    Broken,
+}
+
+#[derive(Serialize)]
+struct Report<'a> {
+    checks: &'a [Check],
+}
+
+const EVERYTHING: &str = "everything";
+
+pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Result {
+    let mut checks = vec![git(context), ssh_keygen(context)];
+    match Repository::open(context) {
+        Ok(repository) => look_inside(context, &repository, &mut checks),
+        Err(error) => checks.push(broken("repository", error.into(), EVERYTHING)),
+    }
+    checks.push(program(context, "gh", &["--version"], "issues and pull requests on GitHub"));
+    checks.push(container(context));
+    if context.out.is_json() {
+        context.out.json(&Report { checks: &checks });
+    } else {
+        for check in &checks {
+            tell(context, check);
+        }
+    }
+    let is_broken = checks.iter().any(|check| check.state == State::Broken);
+    Ok(if is_broken { Outcome::Failed } else { Outcome::Done })
+}
+
+fn tell(context: &Context, check: &Check) {
+    let out = &context.out;
+    let (word, style) = match check.state {
+        State::Ok => ("✓ ok     ", Style::Success),
+        State::Missing => ("– missing", Style::Muted),
+        State::Warning => ("! look at", Style::Warning),
+        State::Broken => ("✗ broken ", Style::Error),
+    };
+    out.line(format!(
+        "{}  {:<13}  {}",
+        out.paint(style, word),
+        check.name,
+        plain_line(&check.found)
+    ));
+    if check.state != State::Ok {
+        out.line(format!("{:27}needed for {}", "", check.needed_for));
+    }
+    if let Some(hint) = &check.hint {
+        out.line(format!("{:27}{}", "", out.paint(Style::Accent, &plain_line(hint))));
+    }
+}
+
+fn ok(name: &'static str, found: impl Into<String>, needed_for: &'static str) -> Check {
+    Check { name, state: State::Ok, found: found.into(), needed_for, hint: None }
+}
+
+fn broken(name: &'static str, error: Error, needed_for: &'static str) -> Check {
+    Check {
+        name,
+        state: State::Broken,
+        found: error.chain(),
+        needed_for,
+        hint: error.hints().first().cloned(),
+    }
+}
+
+/// Runs a program that prints its version; `None` when it is not there or fails.
+fn version(context: &Context, name: &str, args: &[&str]) -> Option<String> {
+    let mut command = process::command(context, name, context.cwd());
+    command.args(args);
+    let limits = Limits { deadline: Duration::from_secs(10), max_output_bytes: 4096 };
+    let ended = process::run(command, None, limits).ok().filter(|ended| ended.code == Some(0))?;
+    // ssh says it on stderr.
+    let text = if ended.stdout.is_empty() { ended.stderr } else { ended.stdout };
+    let text = String::from_utf8_lossy(&text);
+    Some(text.lines().next().unwrap_or_default().trim().to_owned())
+}
+
+/// The first two numbers of a version.
+fn numbers(text: &str) -> Option<(u32, u32)> {
+    let from = text.find(|c: char| c.is_ascii_digit())?;
+    let mut parts = text[from..].split(|c: char| !c.is_ascii_digit());
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+fn git(context: &Context) -> Check {
+    let (major, minor) = MIN_VERSION;
+    let found = version(context, "git", &["--version"]);
+    let state = match found.as_deref().and_then(numbers) {
+        Some(found) if found >= MIN_VERSION => State::Ok,
+        _ => State::Broken,
+    };
+    Check {
+        name: "git",
+        state,
+        found: found.unwrap_or_else(|| "not found on PATH".into()),
+        needed_for: EVERYTHING,
+        hint: (state == State::Broken).then(|| format!("install git {major}.{minor} or newer")),
+    }
+}
+
+fn ssh_keygen(context: &Context) -> Check {
+    const NEEDED_FOR: &str = "signing decisions";
+    // ssh-keygen has no option that tells its version; ssh comes with it.
+    let mut check = program(context, "ssh", &["-V"], NEEDED_FOR);
+    check.name = "ssh-keygen";
+    let number = check.found.strip_prefix("OpenSSH_").and_then(numbers);
+    if check.state == State::Ok && number.is_some_and(|number| number < (8, 1)) {
+        check.state = State::Missing;
+        check.hint = Some("install OpenSSH 8.1 or newer, whose ssh-keygen -Y signs files".into());
+    }
+    check
+}
+
+fn program(
+    context: &Context,
+    name: &'static str,
+    args: &[&str],
+    needed_for: &'static str,
+) -> Check {
+    match version(context, name, args) {
+        Some(found) => ok(name, found, needed_for),
+        None => Check {
+            name,
+            state: State::Missing,
+            found: "not found on PATH".into(),
+            needed_for,
+            hint: None,
+        },
+    }
+}
+
+fn container(context: &Context) -> Check {
+    const NEEDED_FOR: &str = "running agents in containers";
+    for name in ["docker", "podman"] {
+        if let Some(found) = version(context, name, &["--version"]) {
+            return ok("container", found, NEEDED_FOR);
+        }
+    }
+    Check {
+        name: "container",
+        state: State::Missing,
+        found: "neither docker nor podman on PATH".into(),
+        needed_for: NEEDED_FOR,
+        hint: None,
+    }
+}
+
+fn look_inside(context: &Context, repository: &Repository<'_>, checks: &mut Vec<Check>) {
+    let place = repository.work_tree().unwrap_or(repository.common_dir());
+    checks.push(ok("repository", place.display().to_string(), EVERYTHING));
+    state(repository, checks);
+    match repository.config() {
+        Ok(config) => {
+            let mut check = ok("configuration", configuration(context, repository), EVERYTHING);
+            if config.reviewers.signatures && config.allowed_signers.is_none() {
+                check.state = State::Warning;
+                check.found = "signatures are required, but no allowed_signers are named".into();
+                check.hint = Some(format!(
+                    "name a file in allowed_signers of {}",
+                    repository.state_folder().join("config.yaml").display()
+                ));
+            }
+            if let Some(AllowedSigners::File(path)) = &config.allowed_signers
+                && let Err(error) = std::fs::metadata(path)
+            {
+                check.state = State::Warning;
+                check.found = format!("allowed_signers: {}: {error}", path.display());
+            }
+            checks.push(check);
+        }
+        Err(error) => checks.push(broken("configuration", error.into(), EVERYTHING)),
+    }
+    let project = match repository.git().resolve("HEAD") {
+        Ok(Some(head)) => match repository.project_config(&head) {
+            Ok(_) => None,
+            Err(error) => Some(Error::from(error)),
+        },
+        Ok(None) => None,
+        Err(error) => Some(error.into()),
+    };
+    if let Some(error) = project {
+        let needed_for = "tasks onto this commit";
+        checks.push(Check { state: State::Warning, ..broken("project", error, needed_for) });
+    }
+    if repository.work_tree().is_some() {
+        match repository.check_outputs() {
+            Ok(()) => checks.push(ok("outputs", ".codeboost in the work tree", "bundles")),
+            Err(error) => checks.push(broken("outputs", error.into(), "bundles")),
+        }
+    }
+}
+
+fn state(repository: &Repository<'_>, checks: &mut Vec<Check>) {
+    let folder = repository.state_folder().display().to_string();
+    let store = match Store::open_if_there(repository) {
+        Ok(Some(store)) => store,
+        Ok(None) => {
+            checks.push(Check {
+                name: "state",
+                state: State::Missing,
+                found: "codeboost is not set up in this repository".into(),
+                needed_for: "tasks, approvals, merging; link and render work on files without it",
+                hint: Some("run codeboost init".into()),
+            });
+            return;
+        }
+        Err(error) => {
+            checks.push(broken("state", error.into(), EVERYTHING));
+            return;
+        }
+    };
+    match store.check() {
+        Ok(faults) if faults.is_empty() => checks.push(ok("state", folder, EVERYTHING)),
+        Ok(faults) => checks.push(Check {
+            name: "state",
+            state: State::Broken,
+            found: faults.join("; "),
+            needed_for: EVERYTHING,
+            hint: Some("restore the state from a back-up".into()),
+        }),
+        Err(error) => checks.push(broken("state", error.into(), EVERYTHING)),
+    }
+    const KEY: &str = "forms that apply accepts";
+    match store.key() {
+        Ok(Some(key)) => checks.push(ok("signing key", key.public_text(), KEY)),
+        Ok(None) => checks.push(Check {
+            name: "signing key",
+            state: State::Missing,
+            found: "none; bundles are read-only".into(),
+            needed_for: KEY,
+            hint: Some("run codeboost init, which makes one".into()),
+        }),
+        Err(error) => checks.push(broken("signing key", error.into(), KEY)),
+    }
+    if store.person() == "unknown" || !store.person().contains('@') {
+        checks.push(Check {
+            name: "your name",
+            state: State::Warning,
+            found: format!("git does not know you; the log says {}", store.person()),
+            needed_for: "the record of who did what, and commits",
+            hint: Some("run git config --global user.name and user.email with yours".into()),
+        });
+    } else {
+        checks.push(ok("your name", store.person(), "the record of who did what, and commits"));
+    }
+}
+
+fn configuration(context: &Context, repository: &Repository<'_>) -> String {
+    let paths = crate::config::Config::paths(context, &repository.state_folder());
+    let there: Vec<_> = paths
+        .into_iter()
+        .flatten()
+        .filter(|path| path.exists())
+        .map(|path| path.display().to_string())
+        .collect();
+    if there.is_empty() { "none; the defaults hold".into() } else { there.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_what_programs_print() {
+        assert_eq!(numbers("git version 2.39.5 (Apple Git-154)"), Some((2, 39)));
+        assert_eq!(numbers("9.2p1 Debian-2+deb12u6, OpenSSL 3.0.19"), Some((9, 2)));
+        assert_eq!(numbers("podman version 4.3.1"), Some((4, 3)));
+        assert_eq!(numbers("no number"), None);
+    }
+}
