@@ -367,14 +367,10 @@ fn each(
     format: &str,
 ) -> Result<Vec<(CommitId, String)>> {
     let (range, format) = (format!("{from}..{to}"), format!("--format=%H {format}%x00"));
-    let answer = git.output([
-        "rev-list",
-        "--no-commit-header",
-        "--reverse",
-        "--topo-order",
-        &format,
-        &range,
-    ])?;
+    // What ends the name of a trailer can be configured in the repository.
+    let git = git.with_config("trailer.separators=:");
+    let args = ["rev-list", "--no-commit-header", "--reverse", "--topo-order"];
+    let answer = git.output(args.into_iter().chain([format.as_str(), range.as_str()]))?;
     let mut found = Vec::new();
     for record in String::from_utf8_lossy(&answer).split_terminator("\0\n") {
         let (commit, text) =

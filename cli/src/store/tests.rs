@@ -225,7 +225,11 @@ fn kept_commits_survive_garbage_collection() {
     let (second, third) = (world.commit_id("topic~1"), world.commit_id("topic"));
     store.keep_commits(task.id, [&second, &third]).expect("kept");
     let kept = store.kept_commits().expect("refs");
-    assert_eq!(kept[&task.id.to_string()], [third.clone()], "the child keeps its parent");
+    assert_eq!(
+        kept[&task.id.to_string()],
+        std::slice::from_ref(&third),
+        "the child keeps its parent"
+    );
     world.git(["checkout", "-q", "main"]);
     world.git(["branch", "-q", "-D", "topic"]);
     world.git(["reflog", "expire", "--expire=now", "--all"]);
