@@ -5,7 +5,7 @@
 //! what the schema fixes is checked here. Limits on texts are no part of it, because a text that
 //! is too long refuses its decision alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -59,7 +59,7 @@ pub enum Shown {
     /// All of them.
     All,
     /// These, by id.
-    Segments(Vec<u32>),
+    Segments(BTreeSet<u32>),
 }
 
 impl Shown {
@@ -436,7 +436,7 @@ struct WireForm {
 #[serde(untagged)]
 enum WireShown {
     Word(String),
-    Segments(Vec<u32>),
+    Segments(BTreeSet<u32>),
 }
 
 impl Decisions {

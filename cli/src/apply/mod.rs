@@ -1,3 +1,4 @@
 //! Decisions: from a file or the terminal into the record.
 
+pub mod compare;
 pub mod signature;

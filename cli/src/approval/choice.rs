@@ -5,7 +5,7 @@
 //! content changes, or the copy number, or how many copies there are, no segment has that key any
 //! more, and the choice has lapsed by itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use codeboost_schema::ids::{ItemId, SegmentKey};
 use codeboost_schema::link::{FileEntry, Link, Row, Scope, Segment, Tag, segment_key};
@@ -127,30 +127,49 @@ fn scope(plan: &Plan, item: &ItemId, file: &FileEntry) -> (Scope, Vec<ItemId>) {
     (Scope::Out, owners)
 }
 
-/// How the number of copies changed, if `key` names a content that `link` still has in another
-/// number of copies: copies then, and now.
+/// The keys that the contents of a link would have in other numbers of copies.
 ///
-/// For the words of a refusal, never for matching. Up to [`MAX_COPIES`] copies are tried.
-#[must_use]
-pub fn copies_changed(link: &Link, key: &SegmentKey) -> Option<(u64, u64)> {
-    let mut contents: BTreeMap<SegmentKey, (&Segment, u64)> = BTreeMap::new();
-    for segment in &link.segments {
-        let file = &link.files[segment.file as usize];
-        let content = segment_key(file, &segment.body, 0, 0);
-        contents.entry(content).or_insert((segment, 0)).1 += 1;
-    }
-    contents.values().find_map(|(segment, now)| {
-        let file = &link.files[segment.file as usize];
-        (1..=MAX_COPIES)
-            .filter(|copies| copies != now)
-            .flat_map(|copies| (1..=copies).map(move |copy| (copy, copies)))
-            .find(|(copy, copies)| segment_key(file, &segment.body, *copy, *copies) == *key)
-            .map(|(_, copies)| (copies, *now))
-    })
+/// For the words of a refusal, never for matching.
+#[derive(Debug)]
+pub struct OtherCopies {
+    then_and_now: HashMap<SegmentKey, (u64, u64)>,
 }
 
-/// How many copies [`copies_changed`] tries.
-pub const MAX_COPIES: u64 = 6;
+/// So many copies of one content are tried.
+const MAX_COPIES: u64 = 4;
+
+impl OtherCopies {
+    /// Takes the keys of all contents of `link`.
+    #[must_use]
+    pub fn of(link: &Link) -> Self {
+        let key = |segment: &Segment, copy, copies| {
+            segment_key(&link.files[segment.file as usize], &segment.body, copy, copies)
+        };
+        let mut contents: BTreeMap<SegmentKey, (&Segment, u64)> = BTreeMap::new();
+        for segment in &link.segments {
+            contents.entry(key(segment, 0, 0)).or_insert((segment, 0)).1 += 1;
+        }
+        let mut then_and_now = HashMap::new();
+        for (segment, now) in contents.into_values() {
+            for then in (1..=MAX_COPIES.max(now + 1)).filter(|then| *then != now) {
+                if then > MAX_COPIES && then.abs_diff(now) > 1 {
+                    continue;
+                }
+                for copy in 1..=then {
+                    then_and_now.insert(key(segment, copy, then), (then, now));
+                }
+            }
+        }
+        Self { then_and_now }
+    }
+
+    /// How many copies there were and are, if `key` names a content of the link in another number
+    /// of copies.
+    #[must_use]
+    pub fn find(&self, key: &SegmentKey) -> Option<(u64, u64)> {
+        self.then_and_now.get(key).copied()
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -211,8 +230,8 @@ mod tests {
         one.link.segments.remove(0);
         samples::renumber(&mut one.link);
         assert_eq!(place(&one.link, &one.plan, &choices)[0].place, Place::Unplanned);
-        assert_eq!(copies_changed(&one.link, &two.link.segments[0].key), Some((2, 1)));
-        assert_eq!(copies_changed(&two.link, &one.link.segments[0].key), Some((1, 2)));
-        assert_eq!(copies_changed(&two.link, &two.link.segments[0].key), None);
+        assert_eq!(OtherCopies::of(&one.link).find(&two.link.segments[0].key), Some((2, 1)));
+        assert_eq!(OtherCopies::of(&two.link).find(&one.link.segments[0].key), Some((1, 2)));
+        assert_eq!(OtherCopies::of(&two.link).find(&two.link.segments[0].key), None);
     }
 }
