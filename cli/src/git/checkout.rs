@@ -1,16 +1,65 @@
 //! What a plan is held against: the entries of its base, and which paths name one entry where the
 //! work is checked out.
 
+use std::collections::BTreeSet;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use codeboost_schema::ids::CommitId;
+use codeboost_schema::plan::Plan;
 
 use crate::git::read::{Objects, ReadError};
 use crate::git::repository::Repository;
 use crate::git::tree::{Mode, read_tree};
+use crate::plan::judge::judge;
+use crate::plan::problem::{Code, Problem};
+use crate::plan::v1::check::CheckContext;
 use crate::plan::v1::projected::{Entry, EntryKind, PathIdentity};
 use crate::stage::FileError;
+
+/// What plans are held against, read once for any number of checks.
+#[derive(Debug)]
+pub struct Surroundings {
+    entries: Vec<Entry>,
+    identity: Result<PathIdentity, FileError>,
+}
+
+impl Surroundings {
+    /// Reads the base's tree and finds out how paths are compared.
+    ///
+    /// # Errors
+    /// [`ReadError`] when the base can't be read.
+    pub fn read(repository: &Repository<'_>, base: &CommitId) -> Result<Self, ReadError> {
+        let objects = Objects::open(repository.git())?;
+        let entries = base_entries(&objects, base)?;
+        Ok(Self { entries, identity: path_identity(repository) })
+    }
+
+    /// Every problem of a plan. `issue`: the selected one, if any; `allowed`: what may run.
+    #[must_use]
+    pub fn judge(
+        &self,
+        plan: &Plan,
+        issue: Option<u64>,
+        allowed: &BTreeSet<Vec<String>>,
+    ) -> Vec<Problem> {
+        let identity = match &self.identity {
+            Ok(identity) => *identity,
+            Err(error) => return vec![unknown_identity(error)],
+        };
+        judge(plan, &CheckContext { issue, base: &self.entries, identity, allowed })
+    }
+}
+
+fn unknown_identity(error: &FileError) -> Problem {
+    Problem::new(
+        Code::Context,
+        "",
+        format!("it can't be found out which paths are one on this file system: {error}"),
+        "when that is not known nothing is checked (4.2)",
+        "make the git directory writable, or check in a bare clone, which compares bytes",
+    )
+}
 
 /// The leaves of a commit's tree, with the targets of links.
 ///

@@ -5,6 +5,7 @@
 //! | [`read`] | bytes to a plan: parser, version, schema |
 //! | [`diff`] | what changed between two plans, and which approvals that costs |
 //! | [`forecast`] | which changes will probably have several owners |
+//! | [`judge`] | every problem of a plan of any version |
 //! | [`problem`] | what is wrong with a plan, with its place, rule and mend |
 //! | [`source`] | the input's text and its syntax tree, for places |
 //! | [`v1`] | the semantics of version 1; a later version gets its own folder |
@@ -14,6 +15,7 @@
 
 pub mod diff;
 pub mod forecast;
+pub mod judge;
 pub mod problem;
 pub mod read;
 pub mod source;

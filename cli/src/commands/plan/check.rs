@@ -4,21 +4,17 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use codeboost_schema::registry::SemanticsKey;
 
 use super::input::{Input, SyntaxArgs};
 use super::report::Report;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
-use crate::git::checkout::{base_entries, path_identity};
-use crate::git::read::Objects;
+use crate::git::checkout::Surroundings;
 use crate::git::repository::Repository;
 use crate::output::plain_line;
-use crate::plan::forecast::forecast;
-use crate::plan::problem::{Code, Problem, locate};
+use crate::plan::problem::{Problem, locate};
 use crate::plan::read::ReadPlan;
-use crate::plan::v1::check::{CheckContext, check};
 use crate::plan::v1::tokenize::tokenize;
 
 /// Arguments of `plan check`.
@@ -58,24 +54,11 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result {
         report.print(context);
         if report.n_failures() > 0 { Outcome::Failed } else { Outcome::Done }
     };
-    let ReadPlan { plan, semantics, document } = match input.plan() {
+    let ReadPlan { plan, document, .. } = match input.plan() {
         Ok(read) => read,
         Err(unreadable) => return Ok(report(&unreadable.source, None, &unreadable.problems)),
     };
-    let mut problems = match path_identity(&repository) {
-        Err(error) => vec![unknown_identity(&error)],
-        Ok(identity) => {
-            let objects = Objects::open(repository.git())?;
-            let entries = base_entries(&objects, &base)?;
-            let against =
-                CheckContext { issue: args.issue, base: &entries, identity, allowed: &allowed };
-            let mut problems = match semantics {
-                SemanticsKey::V1 => check(&plan, &against),
-            };
-            problems.extend(forecast(&plan, identity));
-            problems
-        }
-    };
+    let mut problems = Surroundings::read(&repository, &base)?.judge(&plan, args.issue, &allowed);
     locate(&mut problems, &document);
     Ok(report(&document.source, Some(&plan), &problems))
 }
@@ -88,14 +71,4 @@ pub(super) fn parse_commands(commands: &[String]) -> Result<BTreeSet<Vec<String>
         })
     };
     commands.iter().map(parse).collect()
-}
-
-fn unknown_identity(error: &crate::stage::FileError) -> Problem {
-    Problem::new(
-        Code::Context,
-        "",
-        format!("it can't be found out which paths are one on this file system: {error}"),
-        "when that is not known nothing is checked (4.2)",
-        "make the git directory writable, or check in a bare clone, which compares bytes",
-    )
 }

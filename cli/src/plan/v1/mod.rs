@@ -7,6 +7,7 @@
 //! | [`tokenize`] | 3, commands |
 //! | [`projected`] | 4 and 5.6, paths and the state after each item |
 //! | [`check`] | 3 to 7, whether the plan makes sense |
+//! | [`suggest`] | 8, suggested edits |
 
 pub mod check;
 pub mod json;
@@ -14,5 +15,6 @@ pub mod number;
 pub mod parse;
 pub mod projected;
 pub mod shape;
+pub mod suggest;
 pub mod tokenize;
 pub mod yaml;
