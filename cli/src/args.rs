@@ -13,12 +13,14 @@ pub struct Args {
     #[command(subcommand)]
     pub command: Command,
 
-    /// Form of the results on stdout
+    /// Form of the results on stdout: text or json
     #[arg(
         long,
         global = true,
         value_enum,
         default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
         value_name = "FORMAT",
         help_heading = "Everywhere"
     )]
@@ -32,12 +34,14 @@ pub struct Args {
     #[arg(short, long, global = true, help_heading = "Everywhere")]
     pub verbose: bool,
 
-    /// When to colour
+    /// When to colour: auto, always or never
     #[arg(
         long,
         global = true,
         value_enum,
         default_value_t,
+        hide_possible_values = true,
+        hide_default_value = true,
         value_name = "WHEN",
         help_heading = "Everywhere"
     )]

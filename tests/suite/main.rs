@@ -5,9 +5,11 @@
 mod support;
 
 mod generate;
+mod help;
 mod init;
 mod ledger;
 mod plan;
+mod state;
 mod status;
 mod task;
 mod tidy;

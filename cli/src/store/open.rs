@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior};
 use crate::context::Context;
 use crate::git::repository::Repository;
 use crate::git::run::Git;
+use crate::process;
 use crate::stage::FileError;
 use crate::store::lease::{self, Waited};
 use crate::store::{ReadTx, StoreError, WriteTx, migrations};
@@ -242,7 +243,9 @@ impl<'a> Store<'a> {
             .transaction_with_behavior(TransactionBehavior::Immediate)
             .map_err(StoreError::from)?;
         let value = change(&tx)?;
+        process::crash_point(self.context, "store-before-commit");
         tx.commit().map_err(StoreError::from)?;
+        process::crash_point(self.context, "store-after-commit");
         Ok(value)
     }
 
