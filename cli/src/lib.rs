@@ -31,6 +31,7 @@ pub mod review;
 
 // Stages.
 pub mod apply;
+pub mod bundle;
 pub mod execute;
 pub mod merge;
 

@@ -16,7 +16,7 @@ pub(crate) mod samples;
 use std::collections::{BTreeMap, BTreeSet};
 
 use codeboost_schema::form::{ApprovalState, FormItem, FormSegments};
-use codeboost_schema::ids::{ItemId, SegmentKey, Uuid};
+use codeboost_schema::ids::{Digest, ItemId, SegmentKey, Uuid};
 use codeboost_schema::link::Link;
 use codeboost_schema::plan::Plan;
 
@@ -92,6 +92,15 @@ pub struct ItemState {
     pub approvals: Vec<(ApprovalRow, bool)>,
     /// Its `cmd` checks.
     pub tests: Tests,
+}
+
+/// Why an item is stale.
+#[derive(Debug, Clone)]
+pub struct Explained {
+    /// At least one.
+    pub reasons: Vec<Reason>,
+    /// What is there now against what was approved.
+    pub since: Vec<SinceFile>,
 }
 
 impl Review {
@@ -192,21 +201,31 @@ impl Review {
         segments_of(&self.inputs.link, &self.placed, item)
     }
 
-    /// Why an approval of this review is stale, and what is there now against what was approved.
+    /// Why each stale item is stale, from its newest stale approval.
     ///
-    /// `then`: the snapshot that was stored with it.
-    #[must_use]
-    pub fn explain(
+    /// `snapshot`: reads a stored snapshot by the digest of its bytes.
+    ///
+    /// # Errors
+    /// Whatever `snapshot` answers.
+    pub fn explain<E>(
         &self,
-        approval: &ApprovalRow,
-        then: &Snapshot,
-    ) -> (Vec<Reason>, Vec<SinceFile>) {
-        let reasons = reasons(&approved(approval), then, &self.now, &self.inputs.link);
-        let since = match self.now.snapshots.get(&approval.item) {
-            Some(now) => since::compare(then, now),
-            None => Vec::new(),
-        };
-        (reasons, since)
+        snapshot: impl Fn(&Digest) -> Result<Snapshot, E>,
+    ) -> Result<BTreeMap<ItemId, Explained>, E> {
+        let mut explained = BTreeMap::new();
+        for state in self.items.iter().filter(|item| item.state == ApprovalState::Stale) {
+            let stale = state.approvals.iter().filter(|(_, fresh)| !fresh).map(|(row, _)| row);
+            let Some(row) = stale.max_by_key(|row| &row.made.at) else { continue };
+            let then = snapshot(&row.snapshot)?;
+            let since = self.now.snapshots.get(&state.item);
+            explained.insert(
+                state.item.clone(),
+                Explained {
+                    reasons: reasons(&approved(row), &then, &self.now, &self.inputs.link),
+                    since: since.map_or_else(Vec::new, |now| since::compare(&then, now)),
+                },
+            );
+        }
+        Ok(explained)
     }
 
     /// The items as a form offers them.

@@ -398,12 +398,13 @@ impl ReadTx<'_> {
         self.rows(&sql, task, |row| Ok(ErrandRow { made: made(row)?, kind: row.get(N_MADE)? }))
     }
 
-    /// When the task's newest record was made: RFC 3339 UTC.
+    /// When the newest record was made that a page of the task is made from: RFC 3339 UTC.
+    /// That a stage was made is no such record.
     ///
     /// # Errors
     /// [`StoreError`] when the state can't be read.
     pub fn newest_record_at(&self, task: TaskId) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT max(at) FROM events WHERE task = ?1";
+        let sql = "SELECT max(at) FROM events WHERE task = ?1 AND kind <> 'stage'";
         Ok(self.sql().query_row(sql, [task.to_string()], |row| row.get(0))?)
     }
 }
