@@ -12,7 +12,7 @@ use crate::forge::issue_file::IssueFile;
 use crate::git::run::Git;
 use crate::output::{columns, counted, plain_line};
 use crate::stage::FileError;
-use crate::store::{NewTask, Store, StoreError, TaskRow, short_ref};
+use crate::store::{NewTask, ReadTx, Store, StoreError, TaskRow, short_ref};
 use crate::task::{Actor, TaskState, branch_name};
 
 /// Arguments of `task`.
@@ -317,6 +317,7 @@ fn remove(context: &Context, issue: u64) -> Result {
             losses.push(format!("{} is checked out", short_ref(name)));
         }
     }
+    losses.extend(store.read(|tx| waiting(tx, &task))?);
     if !losses.is_empty() {
         if context.out.is_json() {
             context.out.json(&json!({"removed": false, "losses": losses}));
@@ -346,6 +347,23 @@ fn remove(context: &Context, issue: u64) -> Result {
             .line(format!("Task #{issue} removed. codeboost log {issue} still tells its story."));
     }
     Ok(Outcome::Done)
+}
+
+/// What was begun for a task and is not over.
+fn waiting(tx: &ReadTx<'_>, task: &TaskRow) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    if let Some(workspace) = tx.current_workspace(task.id)? {
+        found.push(format!(
+            "the workspace of {} in {} is not ended",
+            workspace.item,
+            workspace.folder.display()
+        ));
+    }
+    let n_errands = tx.open_errands(task.id)?.len() as u64;
+    if n_errands > 0 {
+        found.push(format!("{} not carried out", counted(n_errands, "recorded decision")));
+    }
+    Ok(found)
 }
 
 /// How many commits of a branch are on no other branch.

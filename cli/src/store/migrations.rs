@@ -89,4 +89,46 @@ mod tests {
             .expect("names");
         assert_eq!(loose, Vec::<String>::new());
     }
+
+    #[test]
+    fn each_older_version_is_brought_up_to_date_with_its_data() {
+        for step in MIGRATIONS {
+            let connection = Connection::open_in_memory().expect("a database");
+            connection.pragma_update(None, "foreign_keys", true).expect("a setting");
+            for earlier in MIGRATIONS.iter().filter(|earlier| earlier.number <= step.number) {
+                connection.execute_batch(earlier.sql).expect("a step");
+            }
+            connection.pragma_update(None, "user_version", step.number).expect("a version");
+            connection
+                .execute_batch(
+                    "INSERT INTO repository VALUES (1, 'r', 't');
+                     INSERT INTO issues VALUES (412, 'An issue', 'text', x'2f61', 't');
+                     INSERT INTO tasks VALUES ('a', 'p', 412, 1, 'refs/heads/main', 'b',
+                         'refs/heads/topic', 'h', 0, 'running', 'why', 3, 't', 't', NULL);
+                     INSERT INTO events (at, task, kind, actor, detail, words)
+                         VALUES ('t', 'a', 'k', 'who', '{}', 'what');
+                     INSERT INTO ledger VALUES ('a', 'c', 'P1', 'adopted', NULL, 1, 't', 'who');",
+                )
+                .expect("rows");
+            let rows = |table: &str| -> String {
+                let sql = format!("SELECT json_group_array(json_array({})) FROM {table}", {
+                    match table {
+                        "tasks" => "id, plan_id, issue, nth, base_ref, head_ref, state, version",
+                        "events" => "seq, at, task, kind, actor, detail, words",
+                        _ => "task, commit_id, item, origin, revision, recorded_by",
+                    }
+                });
+                connection.query_row(&sql, [], |row| row.get(0)).expect("rows")
+            };
+            let before = ["tasks", "events", "ledger"].map(rows);
+            apply(&connection).expect("the missing steps");
+            assert_eq!(version(&connection).expect("a version"), newest());
+            assert_eq!(["tasks", "events", "ledger"].map(rows), before, "from {}", step.number);
+            apply(&connection).expect("nothing to do");
+            let faults: String = connection
+                .query_row("PRAGMA integrity_check", [], |row| row.get(0))
+                .expect("a check");
+            assert_eq!(faults, "ok");
+        }
+    }
 }
