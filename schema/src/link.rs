@@ -314,6 +314,9 @@ pub struct Segment {
     pub tags: Vec<Tag>,
     /// Its name by content and copy number.
     pub key: SegmentKey,
+    /// Whether a rewritten block that was too large to pair line by line is among the reasons for
+    /// its owners: it may name more than it has. Written only where it holds.
+    pub coarse: bool,
     /// Lines, or a change without lines.
     pub body: Body,
 }
@@ -530,6 +533,28 @@ impl Tag {
         }
     }
 
+    /// Its place in the list of all tags, in which the tags of a segment are ordered.
+    #[must_use]
+    pub fn place(&self) -> u8 {
+        match self {
+            Self::Bidi => 0,
+            Self::Invisible => 1,
+            Self::Confusable => 2,
+            Self::Eol => 3,
+            Self::FinalNewline => 4,
+            Self::Bom => 5,
+            Self::Executable => 6,
+            Self::SymlinkTarget => 7,
+            Self::Submodule => 8,
+            Self::OutOfScope => 9,
+            Self::Moved { .. } => 10,
+            Self::Adopted => 11,
+            Self::ConflictAgent => 12,
+            Self::Generated => 13,
+            Self::Realigned => 14,
+        }
+    }
+
     /// Whether the tag must be acknowledged before its segment can be approved or accepted.
     #[must_use]
     pub fn must_be_acknowledged(&self) -> bool {
@@ -595,6 +620,7 @@ impl Serialize for Segment {
             Body::Text(_) => 20,
             Body::File(_) => 13,
         };
+        let fields = fields + usize::from(self.coarse);
         let mut out = serializer.serialize_struct("Segment", fields)?;
         out.serialize_field("id", &self.id)?;
         out.serialize_field("file", &self.file)?;
@@ -631,6 +657,9 @@ impl Serialize for Segment {
         out.serialize_field("commits", &self.commits)?;
         out.serialize_field("tags", &self.tags)?;
         out.serialize_field("key", &self.key)?;
+        if self.coarse {
+            out.serialize_field("coarse", &true)?;
+        }
         out.end()
     }
 }
@@ -660,6 +689,8 @@ struct SegmentWire {
     commits: Vec<CommitId>,
     tags: Vec<Tag>,
     key: SegmentKey,
+    #[serde(default)]
+    coarse: bool,
 }
 
 impl<'de> Deserialize<'de> for Segment {
@@ -702,6 +733,7 @@ impl<'de> Deserialize<'de> for Segment {
             commits: wire.commits,
             tags: wire.tags,
             key: wire.key,
+            coarse: wire.coarse,
             body,
         })
     }

@@ -12,7 +12,7 @@ use crate::stage::FileError;
 
 /// How a plan is spelled, where its name does not tell.
 #[derive(Debug, Args)]
-pub(super) struct SyntaxArgs {
+pub(in crate::commands) struct SyntaxArgs {
     /// How the plan is spelled [default: by the file's ending, else by its first character]
     #[arg(long, value_name = "SYNTAX")]
     syntax: Option<SyntaxName>,
@@ -26,15 +26,15 @@ enum SyntaxName {
 
 /// The bytes of an input and what they are called in messages.
 #[derive(Debug)]
-pub(super) struct Input {
-    pub(super) name: String,
-    pub(super) bytes: Vec<u8>,
-    pub(super) syntax: Syntax,
+pub(in crate::commands) struct Input {
+    pub(in crate::commands) name: String,
+    pub(in crate::commands) bytes: Vec<u8>,
+    pub(in crate::commands) syntax: Syntax,
 }
 
 impl Input {
     /// Reads a file, or standard input for `-`; never more than just past the limit.
-    pub(super) fn read(context: &Context, file: &str, args: &SyntaxArgs) -> Result<Self> {
+    pub(in crate::commands) fn read(context: &Context, file: &str, args: &SyntaxArgs) -> Result<Self> {
         let limit = MAX_BYTES as u64 + 1;
         let mut bytes = Vec::new();
         let path = context.path(file);
@@ -55,7 +55,7 @@ impl Input {
     }
 
     /// The plan, or everything that keeps it from being one.
-    pub(super) fn plan(&self) -> std::result::Result<ReadPlan, Unreadable> {
+    pub(in crate::commands) fn plan(&self) -> std::result::Result<ReadPlan, Unreadable> {
         read(&self.bytes, self.syntax)
     }
 }

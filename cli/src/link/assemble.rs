@@ -1,0 +1,247 @@
+//! The whole of linking: lineages side by side, then what needs all of them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use codeboost_schema::ids::ItemId;
+use codeboost_schema::ledger::Ledger;
+use codeboost_schema::link::{
+    Attributed, Body, DiffSettings, InScope, Link, PlanRef, Row, RowSummary, Scope, Segment, Side,
+};
+use codeboost_schema::plan::Plan;
+use rayon::prelude::*;
+
+use crate::link::generated::Generated;
+use crate::link::history::{BlobError, Blobs, History};
+use crate::link::lineage::{Lineage, lineages};
+use crate::link::moves;
+use crate::link::place::{Places, UnknownItem};
+use crate::link::reach::Reach;
+use crate::link::realign::Aligner;
+use crate::link::replay::{Body as FileBody, Replay};
+use crate::link::segment::{Linked, Splitter};
+use crate::link::touch::Touches;
+use crate::link::verify::{self, VerifyError};
+
+/// Least similarity of a rename, in percent.
+const RENAME_PERCENT: u32 = 50;
+/// Most candidates for inexact renames on one side.
+const RENAME_LIMIT: u32 = 1000;
+
+/// What may be given besides history, plan and ledger.
+#[derive(Default)]
+pub struct Options<'a> {
+    /// Patterns of generated files, from the base's `codeboost.yaml`.
+    pub generated: &'a [String],
+    /// The final diff may have no more changed lines than that.
+    pub max_lines: Option<u64>,
+    /// Asked now and then: whether to give up.
+    pub is_over: Option<&'a (dyn Fn() -> bool + Sync)>,
+    /// Told now and then: files done, files in all.
+    pub progress: Option<&'a (dyn Fn(u64, u64) + Sync)>,
+}
+
+/// Why a range can't be linked.
+#[derive(Debug, thiserror::Error)]
+pub enum LinkError {
+    /// The ledger does not fit the plan.
+    #[error(transparent)]
+    UnknownItem(#[from] UnknownItem),
+    /// A content can't be read.
+    #[error(transparent)]
+    Blob(#[from] BlobError),
+    /// The final diff has more changed lines than allowed.
+    #[error("the range changes {lines} lines, more than the {max_lines} allowed")]
+    TooManyLines {
+        /// How many there are.
+        lines: u64,
+        /// How many are allowed.
+        max_lines: u64,
+    },
+    /// The caller's time is over.
+    #[error("linking took longer than allowed")]
+    Over,
+    /// The result is not what it should be: a fault of codeboost, found by itself.
+    #[error("the result does not prove right")]
+    Wrong(#[source] VerifyError),
+}
+
+/// Links a history.
+///
+/// The result is proven before it is returned: its segments put together are the contents at base
+/// and head.
+///
+/// # Errors
+/// [`LinkError`] when the ledger names an item that the plan lacks, when a content can't be read,
+/// when a budget is exceeded, or when the result does not prove right.
+pub fn link(
+    history: &History,
+    plan: &Plan,
+    ledger: &Ledger,
+    blobs: &dyn Blobs,
+    options: &Options<'_>,
+) -> Result<Link, LinkError> {
+    let places = Places::new(history, plan, ledger)?;
+    if let Some(max_lines) = options.max_lines {
+        let blocks = history.diff.files.iter().flat_map(|file| &file.blocks);
+        let lines = blocks.map(|b| u64::from(b.old_lines) + u64::from(b.new_lines)).sum();
+        if lines > max_lines {
+            return Err(LinkError::TooManyLines { lines, max_lines });
+        }
+    }
+    let generated = Generated::new(options.generated);
+    let reach = Reach::new(history);
+    let lineages = lineages(history);
+    let n_files = history.diff.files.len() as u64;
+    let n_done = AtomicU64::new(0);
+    let is_over = AtomicBool::new(false);
+    let done: Vec<Result<Vec<(u32, Linked)>, LinkError>> = lineages
+        .par_iter()
+        .map(|lineage| {
+            if is_over.load(Ordering::Relaxed) || options.is_over.is_some_and(|is_over| is_over()) {
+                is_over.store(true, Ordering::Relaxed);
+                return Err(LinkError::Over);
+            }
+            let linked = link_lineage(history, lineage, &reach, &places, &generated, blobs)?;
+            let now = n_done.fetch_add(linked.len() as u64, Ordering::Relaxed);
+            if let Some(progress) = options.progress {
+                progress(now + linked.len() as u64, n_files);
+            }
+            Ok(linked)
+        })
+        .collect();
+    let mut by_file: Vec<Option<Linked>> = history.diff.files.iter().map(|_| None).collect();
+    for linked in done {
+        for (n, linked) in linked? {
+            by_file[n as usize] = Some(linked);
+        }
+    }
+    let mut files = Vec::with_capacity(by_file.len());
+    let mut segments = Vec::new();
+    for (linked, file) in by_file.into_iter().flatten().zip(0..) {
+        files.push(linked.entry);
+        for mut segment in linked.segments {
+            segment.id = segments.len() as u32;
+            segment.file = file;
+            segments.push(segment);
+        }
+    }
+    moves::tag(&mut segments);
+    let rows = summaries(plan, &segments);
+    Ok(Link {
+        schema_version: 1,
+        base: history.base.clone(),
+        head: history.head.clone(),
+        plan: PlanRef { issue: plan.issue, revision: plan.revision, digest: plan.digest() },
+        diff: DiffSettings {
+            algorithm: "histogram".to_owned(),
+            renames: RENAME_PERCENT,
+            rename_limit: RENAME_LIMIT,
+            renames_skipped: history.diff.renames_skipped,
+        },
+        rows,
+        files,
+        segments,
+    })
+}
+
+fn link_lineage(
+    history: &History,
+    lineage: &Lineage,
+    reach: &Reach<'_>,
+    places: &Places<'_>,
+    generated: &Generated,
+    blobs: &dyn Blobs,
+) -> Result<Vec<(u32, Linked)>, LinkError> {
+    let mut replay = Replay::new(history, lineage, reach, blobs.reader());
+    let head = replay.run()?;
+    let touches = Touches::new(replay, head);
+    let aligner = Aligner::new(history, &lineage.finals, touches);
+    let mut reader = blobs.reader();
+    let mut splitter = Splitter {
+        history,
+        places,
+        generated: &|path| generated.matches(path),
+        aligner,
+        target: &mut |version| reader.blob(&version.oid),
+        judged: HashMap::new(),
+    };
+    let mut done = Vec::with_capacity(lineage.finals.len());
+    for n in &lineage.finals {
+        let linked = splitter.split(*n)?;
+        prove(&splitter, *n, &linked)?;
+        done.push((*n, linked));
+    }
+    Ok(done)
+}
+
+fn prove(splitter: &Splitter<'_, '_>, n: u32, linked: &Linked) -> Result<(), LinkError> {
+    let change = &splitter.history.diff.files[n as usize].change;
+    let touches = &splitter.aligner.touches;
+    let text = |body: Option<&FileBody>| match body {
+        Some(FileBody::Text { bytes, .. }) => Some(Arc::clone(bytes)),
+        _ => None,
+    };
+    let old = text(touches.replay.base_file_at(change.old_path()).map(|base| &base.state.body));
+    let new = text(touches.file_at(&change.path).map(|file| touches.body(file)));
+    let is_binary = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.binary);
+    if is_binary(&linked.entry.old) || is_binary(&linked.entry.new) {
+        return Ok(());
+    }
+    let old = old.filter(|_| change.old.is_some());
+    let new = new.filter(|_| change.new.is_some());
+    let segments: Vec<&Segment> = linked.segments.iter().collect();
+    verify::check_file(
+        &linked.entry,
+        &segments,
+        old.as_deref().map(Vec::as_slice),
+        new.as_deref().map(Vec::as_slice),
+    )
+    .map_err(LinkError::Wrong)
+}
+
+fn summaries(plan: &Plan, segments: &[Segment]) -> Vec<RowSummary> {
+    let mut rows: Vec<Row> = plan.items.iter().map(|item| Row::Item(item.id.clone())).collect();
+    rows.extend([Row::Ambiguous, Row::Unplanned]);
+    let shares_ambiguous = |item: &ItemId| {
+        let mut ambiguous = segments.iter().filter(|segment| segment.row == Row::Ambiguous);
+        ambiguous.any(|segment| segment.owners.contains(item))
+    };
+    let is_out = |row: &Row| {
+        segments.iter().any(|segment| segment.row == *row && segment.scope == Scope::Out)
+    };
+    verify::sums(&rows, segments)
+        .into_iter()
+        .map(|(row, changes, added, removed)| {
+            let (attributed, in_scope) = match &row {
+                Row::Item(item) => (
+                    Some(match (shares_ambiguous(item), changes) {
+                        (true, _) => Attributed::Ambiguous,
+                        (false, 0) => Attributed::None,
+                        (false, _) => Attributed::Ok,
+                    }),
+                    Some(match (is_out(&row), changes) {
+                        (_, 0) => InScope::None,
+                        (true, _) => InScope::Out,
+                        (false, _) => InScope::Ok,
+                    }),
+                ),
+                Row::Ambiguous | Row::Unplanned => (None, None),
+            };
+            RowSummary { row, changes, added, removed, attributed, in_scope }
+        })
+        .collect()
+}
+
+/// Number of text lines in a link, for budgets and progress.
+#[must_use]
+pub fn n_lines(link: &Link) -> u64 {
+    link.segments
+        .iter()
+        .map(|segment| match &segment.body {
+            Body::Text(text) => text.lines,
+            Body::File(_) => 0,
+        })
+        .sum()
+}
