@@ -70,6 +70,15 @@ pub enum Command {
     Key(commands::key::KeyArgs),
     /// State and show who made which commit
     Ledger(commands::ledger::LedgerArgs),
+    /// Link every change of a range to the item that made it
+    ///
+    /// Follows each commit of base..head and writes link.json: every added and removed line, and
+    /// every change of a file, in exactly one row. The ledger alone says who made a commit. The
+    /// result is proven before it is written: put together again it is the difference of base and
+    /// head.
+    ///
+    /// Example: codeboost link --base main --head feature --plan plan.yaml --ledger ledger.json
+    Link(commands::link::LinkArgs),
     /// Show what happened, oldest first
     ///
     /// Example: codeboost log 412

@@ -17,6 +17,7 @@ use crate::git::refs::RemoteError;
 use crate::git::repository::RepositoryError;
 use crate::git::run::GitError;
 use crate::ledger::LedgerError;
+use crate::link::assemble::LinkError;
 use crate::merge::MergeError;
 use crate::output::{Output, Style};
 use crate::stage::FileError;
@@ -358,6 +359,28 @@ impl From<ReadError> for Error {
             | ReadError::Borrow(_)
             | ReadError::Git(_)
             | ReadError::Open { .. } => this,
+        }
+    }
+}
+
+impl From<LinkError> for Error {
+    fn from(error: LinkError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            LinkError::UnknownItem(_) => this
+                .hint("correct the ledger, or link with the plan revision that has the item")
+                .hint(r#"for an item that was removed write "item": null, "was": "<item>""#),
+            LinkError::TooManyLines { .. } => {
+                this.hint("raise --max-lines, or leave it out for no limit")
+            }
+            LinkError::Over => this.hint("raise --deadline, or leave it out for no limit"),
+            LinkError::Wrong(_) => {
+                this.hint("this is a fault of codeboost; report it with the repository if you can")
+            }
+            LinkError::Blob(error) => match error.0.downcast::<ReadError>() {
+                Ok(error) => (*error).into(),
+                Err(_) => this,
+            },
         }
     }
 }

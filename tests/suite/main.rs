@@ -8,6 +8,7 @@ mod generate;
 mod help;
 mod init;
 mod ledger;
+mod link;
 mod plan;
 mod state;
 mod status;

@@ -130,6 +130,7 @@ pub(crate) fn text(
         commits: vec![commit(7)],
         tags: Vec::new(),
         key: Digest::of(b"not yet"),
+        coarse: false,
         body: Body::Text(Text {
             op,
             start,

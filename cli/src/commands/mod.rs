@@ -11,6 +11,7 @@ pub mod generate;
 pub mod init;
 pub mod key;
 pub mod ledger;
+pub mod link;
 pub mod log;
 pub mod plan;
 pub mod state;
@@ -24,6 +25,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Init(args) => init::run(context, args),
         Command::Key(args) => key::run(context, args),
         Command::Ledger(args) => ledger::run(context, args),
+        Command::Link(args) => link::run(context, args),
         Command::Log(args) => log::run(context, args),
         Command::Plan(args) => plan::run(context, args),
         Command::State(args) => state::run(context, args),

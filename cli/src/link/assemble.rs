@@ -12,7 +12,7 @@ use codeboost_schema::link::{
 use codeboost_schema::plan::Plan;
 use rayon::prelude::*;
 
-use crate::link::generated::Generated;
+use crate::config::Glob;
 use crate::link::history::{BlobError, Blobs, History};
 use crate::link::lineage::{Lineage, lineages};
 use crate::link::moves;
@@ -33,7 +33,7 @@ const RENAME_LIMIT: u32 = 1000;
 #[derive(Default)]
 pub struct Options<'a> {
     /// Patterns of generated files, from the base's `codeboost.yaml`.
-    pub generated: &'a [String],
+    pub generated: &'a [Glob],
     /// The final diff may have no more changed lines than that.
     pub max_lines: Option<u64>,
     /// Asked now and then: whether to give up.
@@ -90,7 +90,6 @@ pub fn link(
             return Err(LinkError::TooManyLines { lines, max_lines });
         }
     }
-    let generated = Generated::new(options.generated);
     let reach = Reach::new(history);
     let lineages = lineages(history);
     let n_files = history.diff.files.len() as u64;
@@ -103,7 +102,7 @@ pub fn link(
                 is_over.store(true, Ordering::Relaxed);
                 return Err(LinkError::Over);
             }
-            let linked = link_lineage(history, lineage, &reach, &places, &generated, blobs)?;
+            let linked = link_lineage(history, lineage, &reach, &places, options.generated, blobs)?;
             let now = n_done.fetch_add(linked.len() as u64, Ordering::Relaxed);
             if let Some(progress) = options.progress {
                 progress(now + linked.len() as u64, n_files);
@@ -151,7 +150,7 @@ fn link_lineage(
     lineage: &Lineage,
     reach: &Reach<'_>,
     places: &Places<'_>,
-    generated: &Generated,
+    generated: &[Glob],
     blobs: &dyn Blobs,
 ) -> Result<Vec<(u32, Linked)>, LinkError> {
     let mut replay = Replay::new(history, lineage, reach, blobs.reader());
@@ -162,7 +161,7 @@ fn link_lineage(
     let mut splitter = Splitter {
         history,
         places,
-        generated: &|path| generated.matches(path),
+        generated: &|path| generated.iter().any(|glob| glob.matches(path)),
         aligner,
         target: &mut |version| reader.blob(&version.oid),
         judged: HashMap::new(),

@@ -2,16 +2,13 @@
 //!
 //! Git's own hunk headers depend on attributes of the repository under review, and its default
 //! rule sees only lines that begin in the first column. These patterns are ours, chosen by the
-//! extension of the file, and part of what an approval covers: a change to them is a new
-//! [`VERSION`].
+//! extension of the file. Version 1; they are part of what an approval covers, so a change to them
+//! is a new version and makes approvals stale.
 
 use std::sync::LazyLock;
 
 use codeboost_schema::bytes::RepoPath;
 use regex::bytes::{Regex, RegexBuilder};
-
-/// Version of the patterns.
-pub const VERSION: u32 = 1;
 
 /// A context is cut to this many bytes.
 const MAX_BYTES: usize = 80;
@@ -36,7 +33,10 @@ const LANGUAGES: &[(&[&str], &str)] = &[
         &["c", "h", "cc", "cpp", "cxx", "hh", "hpp", "hxx", "ino", "cu", "m", "mm"],
         r"([A-Za-z_][\w:~<>,*& \t]*[ \t*&:~]+[A-Za-z_~][\w:~]*[ \t]*\([^;]*$|[A-Za-z_][\w:~]*[ \t]*\([^;]*\)[ \t]*(const[ \t]*)?\{|[ \t]*((typedef|static|inline|extern|template[ \t]*<[^>]*>)[ \t]+)*(class|struct|enum|union|namespace)\b[^;]*$|[-+][ \t]*\()",
     ),
-    (&["rb", "rake", "gemspec"], r"[ \t]*((private|protected|public)[ \t]+)?(def|class|module)[ \t]"),
+    (
+        &["rb", "rake", "gemspec"],
+        r"[ \t]*((private|protected|public)[ \t]+)?(def|class|module)[ \t]",
+    ),
     (
         &["php"],
         r"[ \t]*((public|private|protected|static|final|abstract|readonly)[ \t]+)*(function|class|interface|trait|enum|namespace)\b",
@@ -48,15 +48,24 @@ const LANGUAGES: &[(&[&str], &str)] = &[
     (&["md", "markdown"], r" {0,3}#{1,6}[ \t]"),
     (&["toml", "ini", "cfg", "conf"], r"[ \t]*\["),
     (&["css", "scss", "less"], r"[^ \t{};/*][^;]*[{,][ \t]*\r?$"),
-    (&["html", "htm", "xml", "svg", "vue"], r"[ \t]*<(h[1-6]|section|article|template|script|style|body|head|main|nav|form|table)\b"),
+    (
+        &["html", "htm", "xml", "svg", "vue"],
+        r"[ \t]*<(h[1-6]|section|article|template|script|style|body|head|main|nav|form|table)\b",
+    ),
     (&["lua"], r"[ \t]*(local[ \t]+)?function\b"),
     (&["pl", "pm"], r"[ \t]*(sub|package)[ \t]"),
     (&["sql"], r"(?i)[ \t]*(create|alter|drop)[ \t]"),
-    (&["ex", "exs"], r"[ \t]*(def(p|module|macro|macrop|protocol|impl|struct)?|test|describe)[ \t]"),
+    (
+        &["ex", "exs"],
+        r"[ \t]*(def(p|module|macro|macrop|protocol|impl|struct)?|test|describe)[ \t]",
+    ),
     (&["hs"], r"([a-z_][\w']*[ \t]*::|(data|newtype|type|class|instance|module)\b)"),
     (&["proto"], r"[ \t]*(message|service|enum|rpc|oneof)\b"),
     (&["tf", "hcl"], r"(resource|data|module|variable|output|provider|locals|terraform)\b"),
-    (&["zig"], r"[ \t]*((pub|export|inline|extern)[ \t]+)*(fn|test)\b|[ \t]*(pub[ \t]+)?const[ \t]+\w+[ \t]*=[ \t]*(struct|enum|union)"),
+    (
+        &["zig"],
+        r"[ \t]*((pub|export|inline|extern)[ \t]+)*(fn|test)\b|[ \t]*(pub[ \t]+)?const[ \t]+\w+[ \t]*=[ \t]*(struct|enum|union)",
+    ),
     (&["yml", "yaml"], r"[A-Za-z_$][^#]*:[ \t]*\r?$"),
 ];
 

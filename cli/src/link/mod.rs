@@ -12,7 +12,7 @@
 //! | `touch` | who touched a line |
 //! | `realign` | lines on which the final diff and the replay disagree |
 //! | `place` | row and scope |
-//! | `segment`, `context`, `hidden`, `generated` | splits a file into segments and tags them |
+//! | `segment`, `context`, `hidden` | splits a file into segments and tags them |
 //! | `moves` | blocks that moved |
 //! | [`verify`] | puts segments back together and compares |
 //! | [`assemble`] | all of it, in parallel |
@@ -23,7 +23,6 @@
 pub mod assemble;
 mod context;
 mod diff;
-mod generated;
 mod hidden;
 pub mod history;
 mod lineage;

@@ -86,7 +86,12 @@ fn runs(removed: &[Line], added: &[Line], interner: &lines::Interner) -> Vec<Run
         }
     }
     let letters: Vec<usize> = (0..interner.len())
-        .map(|n| String::from_utf8_lossy(interner.line(n)).chars().filter(|c| c.is_alphanumeric()).count())
+        .map(|n| {
+            String::from_utf8_lossy(interner.line(n))
+                .chars()
+                .filter(|c| c.is_alphanumeric())
+                .count()
+        })
         .collect();
     let mut taken = vec![false; removed.len()];
     let mut runs = Vec::new();

@@ -109,8 +109,7 @@ pub(crate) fn similar_lines(old: &[&[u8]], new: &[&[u8]]) -> Pairs {
         return Pairs::Some(Vec::new());
     }
     let n_bytes = |side: &[&[u8]]| side.iter().map(|line| line.len()).sum::<usize>();
-    if n.saturating_mul(m) > MAX_PAIRS
-        || n_bytes(old).saturating_mul(n_bytes(new)) > MAX_BYTE_PAIRS
+    if n.saturating_mul(m) > MAX_PAIRS || n_bytes(old).saturating_mul(n_bytes(new)) > MAX_BYTE_PAIRS
     {
         return Pairs::All;
     }
@@ -248,9 +247,7 @@ mod tests {
 
     /// The best total of every order-preserving pairing, and the first pairing that reaches it.
     fn slow_pairs(old: &[&[u8]], new: &[&[u8]]) -> (u64, Vec<(u32, u32)>) {
-        fn go(
-            old: &[&[u8]], new: &[&[u8]], i: usize, j: usize,
-        ) -> (u64, Vec<(u32, u32)>) {
+        fn go(old: &[&[u8]], new: &[&[u8]], i: usize, j: usize) -> (u64, Vec<(u32, u32)>) {
             if i == old.len() {
                 return (0, Vec::new());
             }

@@ -12,10 +12,11 @@ use std::collections::{BTreeSet, HashMap};
 
 use codeboost_schema::bytes::RepoPath;
 use codeboost_schema::ids::{CommitId, ItemId};
-use codeboost_schema::ledger::{Entry, Ledger, Origin};
+use codeboost_schema::ledger::{Ledger, Origin};
 use codeboost_schema::link::{Row, Scope};
 use codeboost_schema::plan::Plan;
 
+use crate::ledger;
 use crate::link::history::History;
 use crate::link::replay::Node;
 
@@ -74,7 +75,7 @@ impl<'a> Places<'a> {
     pub(crate) fn new(
         history: &History,
         plan: &'a Plan,
-        ledger: &Ledger,
+        given: &Ledger,
     ) -> Result<Self, UnknownItem> {
         let mut places = HashMap::new();
         let mut declared: HashMap<&[u8], Vec<u32>> = HashMap::new();
@@ -89,7 +90,7 @@ impl<'a> Places<'a> {
         }
         let mut makers = Vec::with_capacity(history.commits.len());
         for commit in &history.commits {
-            let entry = ledger.commits.get(&commit.id);
+            let entry = given.commits.get(&commit.id);
             let item = match entry.and_then(|entry| entry.item.as_ref()) {
                 Some(item) => Some(*places.get(item).ok_or_else(|| UnknownItem {
                     commit: commit.id.clone(),
@@ -99,7 +100,7 @@ impl<'a> Places<'a> {
             };
             makers.push(Maker {
                 item,
-                is_adopted: is_adopted(ledger, entry),
+                is_adopted: ledger::descends_from(given, &commit.id, Origin::Adopted),
                 is_conflict_agent: entry.is_some_and(|e| e.origin == Origin::ConflictAgent),
             });
         }
@@ -154,21 +155,4 @@ impl<'a> Places<'a> {
     fn declaring(&self, path: &RepoPath) -> &[u32] {
         self.declared.get(path.as_bytes()).map_or(&[], Vec::as_slice)
     }
-}
-
-/// Whether a person vouched for a commit, or for the one that it was rebased from.
-fn is_adopted(ledger: &Ledger, entry: Option<&Entry>) -> bool {
-    let mut entry = entry;
-    // A chain longer than the ledger runs in a circle.
-    for _ in 0..=ledger.commits.len() {
-        let Some(at) = entry else { return false };
-        match at.origin {
-            Origin::Adopted => return true,
-            Origin::Rebased | Origin::ConflictAgent => {
-                entry = at.from.as_ref().and_then(|from| ledger.commits.get(from));
-            }
-            Origin::Runner | Origin::Foreign => return false,
-        }
-    }
-    false
 }

@@ -89,10 +89,7 @@ impl<'a> Reach<'a> {
             }
         }
         let bits = Arc::new(bits);
-        self.known
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(commit, Arc::clone(&bits));
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).insert(commit, Arc::clone(&bits));
         bits
     }
 }

@@ -149,11 +149,10 @@ impl<'a> Aligner<'a> {
         let (base, old_line) = self.touches.replay.base_place(entity);
         let head_path = self.touches.files[place.file as usize].0.clone();
         let base_path = self.touches.replay.base_files[base as usize].path.clone();
-        let same = self
-            .by_new_path
-            .get(&head_path)
-            .copied()
-            .filter(|n| *self.file(*n).change.old_path() == base_path && is_text(self.file(*n)));
+        let same =
+            self.by_new_path.get(&head_path).copied().filter(|n| {
+                *self.file(*n).change.old_path() == base_path && is_text(self.file(*n))
+            });
         let touched = match same {
             Some(n) => {
                 let mut order = match self.orders.remove(&n) {
@@ -163,8 +162,7 @@ impl<'a> Aligner<'a> {
                 let file = self.file(n);
                 let from = order_key(file, Side::Old, old_line);
                 let to = order_key(file, Side::New, place.line);
-                let mut touched =
-                    order.union(&mut self.touches, from.min(to), from.max(to));
+                let mut touched = order.union(&mut self.touches, from.min(to), from.max(to));
                 if touched.nodes == NOBODY.nodes {
                     touched = order.all(&mut self.touches);
                 }

@@ -20,9 +20,7 @@ use codeboost_schema::bytes::RepoPath;
 use codeboost_schema::ids::ObjectId;
 
 use crate::link::diff::Differ;
-use crate::link::history::{
-    At, BlobError, BlobReader, Block, FileChange, History, Version,
-};
+use crate::link::history::{At, BlobError, BlobReader, Block, FileChange, History, Version};
 use crate::link::lineage::Lineage;
 use crate::link::lines::{self, Interner};
 use crate::link::pair;
@@ -218,7 +216,8 @@ impl<'a> Replay<'a> {
         for steps in self.lineage.steps.chunk_by(|a, b| a.commit == b.commit) {
             let commit = steps[0].commit;
             let parent = Rc::new(tree);
-            tree = self.commit(commit, vec![parent], &[steps.iter().map(|s| s.change).collect()])?;
+            tree =
+                self.commit(commit, vec![parent], &[steps.iter().map(|s| s.change).collect()])?;
         }
         Ok(tree)
     }
@@ -304,7 +303,10 @@ impl<'a> Replay<'a> {
     fn outside_tree(&mut self, outside: u32) -> Result<Tree, BlobError> {
         let mut tree = Tree { root: Root::Base, files: BTreeMap::new() };
         let history = self.history;
-        let mine: Vec<&FileChange> = self.lineage.outside.iter()
+        let mine: Vec<&FileChange> = self
+            .lineage
+            .outside
+            .iter()
             .filter(|(o, _)| *o == outside)
             .map(|(o, n)| &history.outside[*o as usize].changes[*n as usize])
             .collect();
@@ -544,9 +546,7 @@ impl<'a> Replay<'a> {
         };
         let mut entities = Vec::with_capacity(numbers.len());
         let (old_numbers, old_entities) = match old_body {
-            Some(Body::Text { numbers, entities, .. }) => {
-                (numbers.as_slice(), entities.as_slice())
-            }
+            Some(Body::Text { numbers, entities, .. }) => (numbers.as_slice(), entities.as_slice()),
             Some(Body::Other { .. }) | None => (&[][..], &[][..]),
         };
         let known = old.and_then(|old| self.known.get(&(&old.version.oid, &version.oid)).copied());
@@ -628,11 +628,7 @@ impl<'a> Replay<'a> {
     }
 
     /// What a content is, its lines numbered with the help of an old content that is like it.
-    fn body_like(
-        &mut self,
-        version: &Version,
-        old: Option<&FileState>,
-    ) -> Result<Read, BlobError> {
+    fn body_like(&mut self, version: &Version, old: Option<&FileState>) -> Result<Read, BlobError> {
         if !version.is_regular() {
             return Ok(Read::Other { n_bytes: None });
         }
@@ -734,9 +730,8 @@ impl<'a> Replay<'a> {
             None => olds[0].as_ref().map(|(_, state)| Rc::clone(state)),
         };
         let same = |old: &Option<(RepoPath, Rc<FileState>)>| {
-            old.as_ref().is_some_and(|(_, old)| {
-                fixed.as_ref().is_some_and(|fixed| Rc::ptr_eq(old, fixed))
-            })
+            old.as_ref()
+                .is_some_and(|(_, old)| fixed.as_ref().is_some_and(|fixed| Rc::ptr_eq(old, fixed)))
         };
         if let Some(fixed) = &fixed
             && olds.iter().all(same)
@@ -823,8 +818,8 @@ impl<'a> Replay<'a> {
             let Body::Text { numbers: old_numbers, entities: old_entities, .. } = &old.body else {
                 continue;
             };
-            let brings_base = self.reach.has_base(commit)
-                && !self.reach.parent_has_base(commit, p as u32);
+            let brings_base =
+                self.reach.has_base(commit) && !self.reach.parent_has_base(commit, p as u32);
             let mut keep = |entity: Entity, at: usize, entities: &mut [Entity]| {
                 // A line that the base gave up and this merge takes back is the merge's own.
                 let stray = brings_base && self.made_in[entity as usize] == OUTSIDE;
@@ -842,9 +837,8 @@ impl<'a> Replay<'a> {
             });
             for block in &blocks {
                 let olds = &old_entities[block.old()];
-                let stay =
-                    pair::equal_lines(&old_numbers[block.old()], &numbers[block.new()])
-                        .unwrap_or_default();
+                let stay = pair::equal_lines(&old_numbers[block.old()], &numbers[block.new()])
+                    .unwrap_or_default();
                 let (mut i, mut j) = (0, 0);
                 let past = (block.old_lines, block.new_lines);
                 for (old, new) in stay.into_iter().chain([past]) {
@@ -982,9 +976,9 @@ impl<'a> Replay<'a> {
         }
         for place in survivors {
             let ends = std::mem::take(&mut self.base_files[*place as usize].ends);
-            let kept = ends.into_iter().filter(|(node, _)| {
-                !self.reach.reaches(commit, self.nodes[*node as usize].commit)
-            });
+            let kept = ends
+                .into_iter()
+                .filter(|(node, _)| !self.reach.reaches(commit, self.nodes[*node as usize].commit));
             let kept: Vec<_> = kept.collect();
             self.base_files[*place as usize].ends = kept;
         }

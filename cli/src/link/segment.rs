@@ -17,7 +17,7 @@ use codeboost_schema::link::{
 use crate::link::context::{self, Contexts};
 use crate::link::hidden::{self, Hidden};
 use crate::link::history::{
-    Block, BlobError, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK, Version,
+    BlobError, Block, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK, Version,
 };
 use crate::link::lines::{self, Starts};
 use crate::link::pair::{self, Pairs};
@@ -94,9 +94,9 @@ impl Splitter<'_, '_> {
                 .replay
                 .base_file_at(file.change.old_path())
                 .map(|base| Rc::clone(&base.state)),
-            Op::Add => touches
-                .file_at(&file.change.path)
-                .map(|n| Rc::clone(&touches.files[n as usize].1)),
+            Op::Add => {
+                touches.file_at(&file.change.path).map(|n| Rc::clone(&touches.files[n as usize].1))
+            }
         };
         let state = state.expect("a replay ends with every file of the final diff");
         let kind = match version.mode {
@@ -259,8 +259,7 @@ impl Splitter<'_, '_> {
             side.as_ref().map_or(0, |(_, starts)| starts.n_lines() as u32)
         };
         let (n_old, n_new) = (n_lines(&old), n_lines(&new));
-        let whole =
-            [Block { old_start: 0, old_lines: n_old, new_start: 0, new_lines: n_new }];
+        let whole = [Block { old_start: 0, old_lines: n_old, new_start: 0, new_lines: n_new }];
         // A change of type has no lines in common.
         let blocks: &[Block] = match file.status {
             FileStatus::Type if n_old + n_new > 0 => &whole,

@@ -10,7 +10,7 @@ use codeboost_schema::link::{
     Body, FileEntry, FileStatus, Link, Op, Row, RowSummary, Segment, Side, SideKind, segment_key,
 };
 
-use crate::link::history::{BlobError, Blobs};
+use crate::link::history::{BlobError, Blobs, FinalDiff, Version};
 use crate::link::lines::{self, Starts};
 
 /// Why a link is not what it says.
@@ -244,6 +244,54 @@ pub fn verify_link(link: &Link, blobs: &dyn Blobs) -> Result<(), VerifyError> {
     }
     if rest.next().is_some() {
         return fail("a segment belongs to no file".into());
+    }
+    Ok(())
+}
+
+/// Checks that a link shows exactly git's diff: the same files, the same removed and added lines.
+///
+/// # Errors
+/// [`VerifyError`] with the first difference.
+pub fn verify_diff(link: &Link, diff: &FinalDiff) -> Result<(), VerifyError> {
+    let mut rest = link.segments.iter().peekable();
+    if link.files.len() != diff.files.len() {
+        let what = format!("{} files, but git's diff has {}", link.files.len(), diff.files.len());
+        return Err(VerifyError::Sums(what));
+    }
+    for ((entry, file), n) in link.files.iter().zip(&diff.files).zip(0..) {
+        let fail = |what: &str| {
+            let path = entry.path.lossy().into_owned();
+            Err(VerifyError::File { path, what: what.to_owned() })
+        };
+        let oids = |side: &Option<Side>| side.as_ref().map(|side| side.oid.clone());
+        let wanted = |side: &Option<Version>| side.as_ref().map(|side| side.oid.clone());
+        if entry.path != file.change.path
+            || entry.status != file.status
+            || oids(&entry.old) != wanted(&file.change.old)
+            || oids(&entry.new) != wanted(&file.change.new)
+        {
+            return fail("git's diff has another file here");
+        }
+        let mut shown = (Vec::new(), Vec::new());
+        while let Some(segment) = rest.next_if(|segment| segment.file == n) {
+            let Body::Text(text) = &segment.body else { continue };
+            let lines = text.start as u32 - 1..(text.start + text.lines) as u32 - 1;
+            match text.op {
+                Op::Remove => shown.0.extend(lines),
+                Op::Add => shown.1.extend(lines),
+            }
+        }
+        if file.status == FileStatus::Type {
+            continue;
+        }
+        let mut wanted = (Vec::new(), Vec::new());
+        for block in &file.blocks {
+            wanted.0.extend(block.old().map(|line| line as u32));
+            wanted.1.extend(block.new().map(|line| line as u32));
+        }
+        if shown != wanted {
+            return fail("git's diff has other lines");
+        }
     }
     Ok(())
 }

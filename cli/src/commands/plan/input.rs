@@ -34,7 +34,11 @@ pub(in crate::commands) struct Input {
 
 impl Input {
     /// Reads a file, or standard input for `-`; never more than just past the limit.
-    pub(in crate::commands) fn read(context: &Context, file: &str, args: &SyntaxArgs) -> Result<Self> {
+    pub(in crate::commands) fn read(
+        context: &Context,
+        file: &str,
+        args: &SyntaxArgs,
+    ) -> Result<Self> {
         let limit = MAX_BYTES as u64 + 1;
         let mut bytes = Vec::new();
         let path = context.path(file);

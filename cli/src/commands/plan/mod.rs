@@ -7,8 +7,8 @@ use crate::error::Result;
 
 mod check;
 mod diff;
-mod input;
-mod report;
+pub(in crate::commands) mod input;
+pub(in crate::commands) mod report;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]

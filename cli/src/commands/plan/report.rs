@@ -11,15 +11,15 @@ use crate::plan::source::{Place, Source};
 
 /// A plan, or what should be one, with its problems.
 #[derive(Debug)]
-pub(super) struct Report<'a> {
+pub(in crate::commands) struct Report<'a> {
     /// What the input is called.
-    pub(super) name: &'a str,
+    pub(in crate::commands) name: &'a str,
     /// Its text.
-    pub(super) source: &'a Source,
+    pub(in crate::commands) source: &'a Source,
     /// The plan, when it could be read.
-    pub(super) plan: Option<&'a Plan>,
+    pub(in crate::commands) plan: Option<&'a Plan>,
     /// By place.
-    pub(super) problems: &'a [Problem],
+    pub(in crate::commands) problems: &'a [Problem],
 }
 
 #[derive(Serialize)]
@@ -34,12 +34,12 @@ struct Json<'a> {
 }
 
 impl Report<'_> {
-    pub(super) fn n_failures(&self) -> usize {
+    pub(in crate::commands) fn n_failures(&self) -> usize {
         self.problems.iter().filter(|problem| problem.is_failure()).count()
     }
 
     /// Prints it as the result of the command.
-    pub(super) fn print(&self, context: &Context) {
+    pub(in crate::commands) fn print(&self, context: &Context) {
         let failures = self.n_failures();
         let warnings = self.problems.len() - failures;
         if context.out.is_json() {
