@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codeboost_schema::bytes::RepoBytes;
-use codeboost_schema::ids::{CommitId, Digest, Fingerprint, ItemId, SegmentKey};
+use codeboost_schema::ids::{CommitId, Fingerprint, ItemId, SegmentKey};
 use codeboost_schema::ledger::Origin;
 use codeboost_schema::link::Link;
 use codeboost_schema::plan::Plan;
@@ -370,13 +370,4 @@ pub struct SignedForm {
     pub payload: Vec<u8>,
     /// Ed25519 over `"codeboost-form-v1\0"` and the payload; 64 bytes.
     pub signature: Vec<u8>,
-}
-
-/// A page whose data is fixed, and which may still get its form.
-///
-/// The form names the digest of the page's data, so the data comes first.
-#[derive(Debug, Clone)]
-pub struct Prepared {
-    /// Digest of the page's data, for the form.
-    pub data_digest: Digest,
 }

@@ -1,0 +1,67 @@
+/** The data in the page: read, unpacked, and held against the digest in the form. */
+import { fromBase64, sha256 } from './text.js';
+
+/** @typedef {import('./types.js').Index} Index */
+/** @typedef {import('./types.js').Block} Block */
+/** @typedef {import('./types.js').Form} Form */
+
+/** @param {string} id */
+const textOf = (id) => document.getElementById(id)?.textContent ?? null;
+
+/** @returns {Index} */
+export const readIndex = () => JSON.parse(textOf('index') ?? '');
+
+/** @param {string} text base64 of deflated text */
+async function unpack(text) {
+  const stream = new Blob([/** @type {BlobPart} */ (fromBase64(text))]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
+  return new Response(stream).text();
+}
+
+/** Blocks that were read lately; old ones are read again when they are needed. @type {Map<string, any>} */
+const recent = new Map();
+const MAX_RECENT = 8;
+
+/** The data of one element. @param {string} id */
+async function read(id) {
+  const known = recent.get(id);
+  if (known !== undefined) {
+    recent.delete(id);
+    recent.set(id, known);
+    return known;
+  }
+  const text = textOf(id);
+  if (text === null) return null;
+  const value = JSON.parse(await unpack(text));
+  recent.set(id, value);
+  if (recent.size > MAX_RECENT) recent.delete(/** @type {string} */ (recent.keys().next().value));
+  return value;
+}
+
+/** @param {number} row place in the index @returns {Promise<Block>} */
+export const readRow = async (row) => (await read(`row${row}`)) ?? { files: [], segments: [] };
+
+/** @param {number} item place in the plan @returns {Promise<import('./types.js').SinceFile[]>} */
+export const readSince = async (item) => (await read(`since${item}`)) ?? [];
+
+/** @param {number} file @returns {Promise<import('./types.js').Whole|null>} */
+export const readWhole = (file) => read(`whole${file}`);
+
+/** @param {number} n @returns {{url: string, width: number, height: number}|null} */
+export function readImage(n) {
+  const found = /^(image\/(?:png|jpeg|gif|webp)) (\d+) (\d+) ([A-Za-z0-9+/=]+)$/.exec(textOf(`image${n}`) ?? '');
+  return found && { url: `data:${found[1]};base64,${found[4]}`, width: Number(found[2]), height: Number(found[3]) };
+}
+
+/** Digest of the data that is in the page now. */
+export function digestOfData() {
+  const text = Array.from(document.querySelectorAll('script.data'), (node) => `${node.id}\n${node.textContent}\n`);
+  return sha256(new TextEncoder().encode(text.join('')));
+}
+
+/** The form as it stands in the page, and its payload. @returns {{form: {payload_b64: string, signature: string}, payload: Form}|null} */
+export function readForm() {
+  const text = textOf('form');
+  if (text === null) return null;
+  const form = JSON.parse(text);
+  return { form, payload: JSON.parse(new TextDecoder().decode(fromBase64(form.payload_b64))) };
+}

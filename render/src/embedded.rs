@@ -1,0 +1,80 @@
+//! Templates and assets, embedded when the package is built.
+//!
+//! A test reads both folders and fails when a file in them is missing here.
+
+/// Templates by name.
+pub(crate) const TEMPLATES: &[(&str, &str)] = &[
+    ("shell.html", include_str!("../../templates/shell.html")),
+    ("review.html", include_str!("../../templates/review.html")),
+    ("partials/plain.html", include_str!("../../templates/partials/plain.html")),
+    ("partials/plan_row.html", include_str!("../../templates/partials/plan_row.html")),
+    ("partials/item_head.html", include_str!("../../templates/partials/item_head.html")),
+    ("partials/file_change.html", include_str!("../../templates/partials/file_change.html")),
+    ("partials/segment.html", include_str!("../../templates/partials/segment.html")),
+    ("partials/conversation.html", include_str!("../../templates/partials/conversation.html")),
+    ("partials/dialogs.html", include_str!("../../templates/partials/dialogs.html")),
+];
+
+/// Styles, in the order in which they are joined.
+pub(crate) const STYLES: &[(&str, &str)] = &[
+    ("css/tokens.css", include_str!("../../assets/css/tokens.css")),
+    ("css/base.css", include_str!("../../assets/css/base.css")),
+    ("css/review.css", include_str!("../../assets/css/review.css")),
+    ("css/code.css", include_str!("../../assets/css/code.css")),
+    ("css/print.css", include_str!("../../assets/css/print.css")),
+];
+
+/// Script modules of the review page; each uses only those before it.
+pub(crate) const SCRIPTS: &[(&str, &str)] = &[
+    ("js/words.js", include_str!("../../assets/js/words.js")),
+    ("js/text.js", include_str!("../../assets/js/text.js")),
+    ("js/dom.js", include_str!("../../assets/js/dom.js")),
+    ("js/data.js", include_str!("../../assets/js/data.js")),
+    ("js/hunks.js", include_str!("../../assets/js/hunks.js")),
+    ("js/keys.js", include_str!("../../assets/js/keys.js")),
+    ("js/decisions.js", include_str!("../../assets/js/decisions.js")),
+    ("js/layers.js", include_str!("../../assets/js/layers.js")),
+    ("js/drafts.js", include_str!("../../assets/js/drafts.js")),
+    ("js/list.js", include_str!("../../assets/js/list.js")),
+    ("js/app.js", include_str!("../../assets/js/app.js")),
+    ("js/code.js", include_str!("../../assets/js/code.js")),
+    ("js/plan.js", include_str!("../../assets/js/plan.js")),
+    ("js/talk.js", include_str!("../../assets/js/talk.js")),
+    ("js/strip.js", include_str!("../../assets/js/strip.js")),
+    ("js/dialogs.js", include_str!("../../assets/js/dialogs.js")),
+    ("js/search.js", include_str!("../../assets/js/search.js")),
+    ("js/panes.js", include_str!("../../assets/js/panes.js")),
+    ("js/print.js", include_str!("../../assets/js/print.js")),
+    ("js/main.js", include_str!("../../assets/js/main.js")),
+];
+
+/// One font face.
+pub(crate) struct Font {
+    pub(crate) family: &'static str,
+    /// CSS weights that it serves.
+    pub(crate) weight: &'static str,
+    pub(crate) file: &'static str,
+    pub(crate) bytes: &'static [u8],
+}
+
+/// The published latin files of IBM Plex, unmodified, as its licence asks of files of that name.
+pub(crate) const FONTS: &[Font] = &[
+    Font {
+        family: "IBM Plex Sans",
+        weight: "400",
+        file: "fonts/ibm-plex-sans-latin-400-normal.woff2",
+        bytes: include_bytes!("../../assets/fonts/ibm-plex-sans-latin-400-normal.woff2"),
+    },
+    Font {
+        family: "IBM Plex Sans",
+        weight: "600",
+        file: "fonts/ibm-plex-sans-latin-600-normal.woff2",
+        bytes: include_bytes!("../../assets/fonts/ibm-plex-sans-latin-600-normal.woff2"),
+    },
+    Font {
+        family: "IBM Plex Mono",
+        weight: "400",
+        file: "fonts/ibm-plex-mono-latin-400-normal.woff2",
+        bytes: include_bytes!("../../assets/fonts/ibm-plex-mono-latin-400-normal.woff2"),
+    },
+];

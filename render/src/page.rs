@@ -1,0 +1,335 @@
+//! Puts a page together: templates, one style, one script, data, and the policy that allows
+//! nothing else.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use codeboost_schema::ids::Digest;
+use codeboost_schema::link::{Row, RowSummary};
+use minijinja::{Environment, Value, context};
+use serde::Serialize;
+
+use crate::embedded::{FONTS, SCRIPTS, STYLES, TEMPLATES};
+use crate::model::{Approval, Review, SignedForm};
+use crate::rows::{self, Images, Source};
+use crate::{hunks, index, script, wire};
+
+/// What may differ between pages of one review.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Whether the fonts are embedded (82 KB).
+    pub fonts: bool,
+    /// How much is highlighted.
+    pub highlight: Budget,
+    /// Bytes of unchanged lines that the page may carry, so that whole files can be read in it.
+    pub whole_files_max_bytes: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { fonts: true, highlight: Budget::default(), whole_files_max_bytes: 2 << 20 }
+    }
+}
+
+/// A limit on work that depends only on the input, so that the output does too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// Bytes of source that are read for highlighting, both sides together.
+    pub max_bytes: u64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { max_bytes: 32 << 20 }
+    }
+}
+
+/// A page whose data is fixed, and which may still get its form.
+///
+/// The form names the digest of the page's data, so the data comes first.
+#[derive(Debug, Clone)]
+pub struct Prepared {
+    /// Digest of the page's data, for the form.
+    pub data_digest: Digest,
+    parts: Vec<Part>,
+    plain: Value,
+    title: String,
+    fonts: bool,
+}
+
+/// One data element of the page.
+#[derive(Debug, Clone, Serialize)]
+struct Part {
+    id: String,
+    /// Media type of the element.
+    kind: &'static str,
+    text: String,
+}
+
+/// Draws everything but the form.
+///
+/// The same review and options give the same page, byte for byte.
+#[must_use]
+pub fn prepare(review: &Review, options: &Options) -> Prepared {
+    let link = &review.link;
+    let by_file = rows::by_file(link);
+    let (hunks, n_plain) = hunks::build_all(
+        &link.files,
+        &by_file,
+        &review.contents,
+        options.highlight.max_bytes,
+    );
+    let copies = rows::copies(&by_file);
+    let source = Source {
+        link,
+        by_file,
+        hunks,
+        contents: &review.contents,
+        images: Images::collect(link, &review.contents),
+        copies,
+        commits: index::commits(link),
+    };
+    let mut notices = Vec::new();
+    if n_plain > 0 {
+        notices.push(format!(
+            "{n_plain} of {} files are shown without highlighting: the budget of {} MiB was used up.",
+            link.files.len(),
+            options.highlight.max_bytes >> 20
+        ));
+    }
+    let whole = rows::whole(&source, options.whole_files_max_bytes);
+    if let Some(notice) = &whole.notice {
+        notices.push(notice.clone());
+    }
+    let index = index::index(review, &source, notices, &whole.has);
+    let mut parts = vec![Part {
+        id: "index".to_owned(),
+        kind: "application/json",
+        text: script::json(&index),
+    }];
+    let blocks = rows::pack_all(link.rows.iter().map(|summary| source.block(&summary.row)));
+    parts.extend((0..).zip(blocks).map(|(n, text): (usize, _)| Part {
+        id: format!("row{n}"),
+        kind: "text/plain",
+        text,
+    }));
+    for (n, item) in review.plan.items.iter().enumerate() {
+        let recorded = review.items.iter().find(|one| one.item == item.id);
+        if let Some(Approval::Stale { since, .. }) = recorded.map(|one| &one.approval)
+            && !since.is_empty()
+        {
+            parts.push(Part {
+                id: format!("since{n}"),
+                kind: "text/plain",
+                text: rows::pack(&rows::since(since)),
+            });
+        }
+    }
+    parts.extend(whole.parts.into_iter().map(|(n, text)| Part {
+        id: format!("whole{n}"),
+        kind: "text/plain",
+        text,
+    }));
+    parts.extend(source.images.list.iter().enumerate().map(|(n, image)| Part {
+        id: format!("image{n}"),
+        kind: "text/plain",
+        text: format!("{} {} {} {}", image.mime, image.width, image.height, image.data),
+    }));
+    let title = format!(
+        "#{} {} · codeboost review",
+        review.issue.number,
+        if review.issue.title.is_empty() { &review.plan.summary } else { &review.issue.title }
+    );
+    Prepared {
+        data_digest: digest(parts.iter().map(|part| (part.id.as_str(), part.text.as_str()))),
+        parts,
+        plain: plain(review, &index),
+        title,
+        fonts: options.fonts,
+    }
+}
+
+/// Digest of data elements: of each id and text, both ended by LF, in order.
+pub(crate) fn digest<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> Digest {
+    let mut bytes = Vec::new();
+    for (id, text) in parts {
+        for piece in [id, "\n", text, "\n"] {
+            bytes.extend_from_slice(piece.as_bytes());
+        }
+    }
+    Digest::of(&bytes)
+}
+
+/// What the page says where no script runs.
+fn plain(review: &Review, index: &wire::Index<'_>) -> Value {
+    #[derive(Serialize)]
+    struct PlainRow<'a> {
+        #[serde(flatten)]
+        summary: &'a RowSummary,
+        item: Option<&'a wire::ItemEntry<'a>>,
+        name: &'static str,
+    }
+    let rows: Vec<PlainRow<'_>> = review
+        .link
+        .rows
+        .iter()
+        .map(|summary| PlainRow {
+            summary,
+            item: match &summary.row {
+                Row::Item(id) => index.items.iter().find(|item| item.plan.id == *id),
+                Row::Ambiguous | Row::Unplanned => None,
+            },
+            name: match &summary.row {
+                Row::Item(_) => "",
+                Row::Ambiguous => "Ambiguous",
+                Row::Unplanned => "Unplanned",
+            },
+        })
+        .collect();
+    context! {
+        repository => review.repository,
+        issue => context! {
+            number => review.issue.number,
+            title => review.issue.title,
+            pull_request => review.issue.pull_request,
+        },
+        revision => review.plan.revision,
+        summary => review.plan.summary,
+        base => review.link.base,
+        head => review.link.head,
+        rows => rows,
+        blockers => review.blockers.iter().map(|one| one.words.as_str()).collect::<Vec<_>>(),
+        read_only => review.read_only,
+        notices => index.notices,
+        rendered_at => review.rendered_at,
+        generator => review.generator,
+    }
+}
+
+impl Prepared {
+    /// The whole page.
+    ///
+    /// # Panics
+    /// Never: the templates are part of the program, and a test draws all of them.
+    #[must_use]
+    pub fn finish(self, form: Option<SignedForm>) -> String {
+        let style = style(self.fonts);
+        let code = script::join(SCRIPTS);
+        let policy = format!(
+            "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; font-src data:; \
+             base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; \
+             trusted-types 'none'",
+            script::hash(&code),
+            script::hash(&style)
+        );
+        let form = form.map(|form| {
+            script::json(&serde_json::json!({
+                "payload_b64": STANDARD.encode(&form.payload),
+                "signature": STANDARD.encode(&form.signature),
+            }))
+        });
+        environment()
+            .get_template("review.html")
+            .and_then(|template| {
+                template.render(context! {
+                    title => self.title,
+                    policy => policy,
+                    style => Value::from_safe_string(style),
+                    script => Value::from_safe_string(code),
+                    parts => self.parts,
+                    form => form,
+                    plain => self.plain,
+                    fonts => self.fonts,
+                })
+            })
+            .expect("embedded templates render")
+    }
+}
+
+fn environment() -> Environment<'static> {
+    let mut environment = Environment::new();
+    for (name, text) in TEMPLATES {
+        environment.add_template(name, text).expect("embedded templates parse");
+    }
+    environment
+}
+
+fn style(fonts: bool) -> String {
+    let mut out = String::new();
+    if fonts {
+        for font in FONTS {
+            out.push_str(&format!(
+                "@font-face{{font-family:\"{}\";font-style:normal;font-weight:{};font-display:block;\
+                 src:url(data:font/woff2;base64,{}) format(\"woff2\")}}\n",
+                font.family,
+                font.weight,
+                STANDARD.encode(font.bytes)
+            ));
+        }
+    }
+    for (_, text) in STYLES {
+        out.push_str(&script::shorten_style(text));
+    }
+    out
+}
+
+/// What a finished page holds, as far as it can be checked without opening it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PageParts {
+    /// Digest of the data that is in the page now.
+    pub data_digest: Digest,
+    /// The form, as it stands in the page; its signature is not checked.
+    pub form: Option<SignedForm>,
+}
+
+/// Why a file is not a page that can be checked.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PageError {
+    /// There is no data in it.
+    #[error("no codeboost page: it holds no data")]
+    NoData,
+    /// The form can't be read.
+    #[error("the form in the page can't be read")]
+    Form,
+}
+
+/// Reads the data and the form out of a finished page.
+///
+/// # Errors
+/// [`PageError`] when `html` is not a page that [`Prepared::finish`] could have written.
+pub fn read_page(html: &str) -> Result<PageParts, PageError> {
+    const DATA: &str = "<script class=\"data\" id=\"";
+    const FORM: &str = "<script id=\"form\" type=\"application/json\">";
+    const END: &str = "</script>";
+    let mut parts = Vec::new();
+    let mut rest = html;
+    while let Some(at) = rest.find(DATA) {
+        let element = &rest[at + DATA.len()..];
+        let (id, after) = element.split_once('"').ok_or(PageError::NoData)?;
+        let (_, content) = after.split_once('>').ok_or(PageError::NoData)?;
+        let (text, after) = content.split_once(END).ok_or(PageError::NoData)?;
+        parts.push((id, text));
+        rest = after;
+    }
+    if parts.first().is_none_or(|(id, _)| *id != "index") {
+        return Err(PageError::NoData);
+    }
+    let form = match html.split_once(FORM) {
+        None => None,
+        Some((_, after)) => {
+            #[derive(serde::Deserialize)]
+            #[serde(deny_unknown_fields)]
+            struct Wire {
+                payload_b64: String,
+                signature: String,
+            }
+            let text = after.split_once(END).ok_or(PageError::Form)?.0;
+            let wire: Wire = serde_json::from_str(text).map_err(|_| PageError::Form)?;
+            let decode = |text: &str| STANDARD.decode(text).map_err(|_| PageError::Form);
+            Some(SignedForm {
+                payload: decode(&wire.payload_b64)?,
+                signature: decode(&wire.signature)?,
+            })
+        }
+    };
+    Ok(PageParts { data_digest: digest(parts.into_iter()), form })
+}

@@ -1,0 +1,100 @@
+//! Bytes of a repository as text that the page can turn back into the same bytes.
+//!
+//! Valid UTF-8 stands as it is. A byte that is part of no valid sequence becomes U+FDD0, a
+//! character that never stands in real text, followed by the character of that number; a real
+//! U+FDD0 is doubled. The script's `bytesOf` undoes it, and its drawing shows such bytes as
+//! `⟨xE9⟩`.
+
+/// The character that announces a raw byte.
+pub(crate) const RAW: char = '\u{FDD0}';
+
+/// Writes `bytes` in this form to the end of `out`.
+pub(crate) fn push(out: &mut String, bytes: &[u8]) {
+    for chunk in bytes.utf8_chunks() {
+        let valid = chunk.valid();
+        if valid.contains(RAW) {
+            for c in valid.chars() {
+                if c == RAW {
+                    out.push(RAW);
+                }
+                out.push(c);
+            }
+        } else {
+            out.push_str(valid);
+        }
+        for byte in chunk.invalid() {
+            out.push(RAW);
+            out.push(char::from(*byte));
+        }
+    }
+}
+
+/// `bytes` in this form.
+pub(crate) fn encode(bytes: &[u8]) -> String {
+    let mut out = String::with_capacity(bytes.len());
+    push(&mut out, bytes);
+    out
+}
+
+/// Splits bytes into lines without their LF; the last may lack one.
+///
+/// Yields each line and whether an LF follows it.
+pub(crate) fn lines(bytes: &[u8]) -> impl Iterator<Item = (&[u8], bool)> {
+    bytes.split_inclusive(|byte| *byte == b'\n').map(|line| match line.strip_suffix(b"\n") {
+        Some(line) => (line, true),
+        None => (line, false),
+    })
+}
+
+/// Length in UTF-16 code units, which is how the script counts.
+pub(crate) fn utf16_len(text: &str) -> usize {
+    if text.is_ascii() { text.len() } else { text.encode_utf16().count() }
+}
+
+/// Writes one run: a length in base 36 with capital letters (1 is left out) and a class letter.
+pub(crate) fn push_run(out: &mut String, length: usize, class: char) {
+    if length != 1 {
+        let mut digits = [0_u8; 13];
+        let mut at = digits.len();
+        let mut rest = length;
+        loop {
+            at -= 1;
+            let digit = u8::try_from(rest % 36).unwrap_or(0);
+            digits[at] = if digit < 10 { b'0' + digit } else { b'A' + digit - 10 };
+            rest /= 36;
+            if rest == 0 {
+                break;
+            }
+        }
+        out.extend(digits[at..].iter().map(|digit| char::from(*digit)));
+    }
+    out.push(class);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_are_not_text_keep_their_value() {
+        assert_eq!(encode(b"caf\xe9!"), "caf\u{FDD0}\u{E9}!");
+        assert_eq!(encode("a\u{FDD0}b".as_bytes()), "a\u{FDD0}\u{FDD0}b");
+        assert_eq!(encode("plain ü".as_bytes()), "plain ü");
+    }
+
+    #[test]
+    fn lines_know_whether_they_end() {
+        let all: Vec<_> = lines(b"a\r\n\nb").collect();
+        assert_eq!(all, [(&b"a\r"[..], true), (b"", true), (b"b", false)]);
+        assert_eq!(lines(b"").count(), 0);
+    }
+
+    #[test]
+    fn runs_are_base_36() {
+        let mut out = String::new();
+        for length in [1, 2, 35, 36, 1295, 1296] {
+            push_run(&mut out, length, 'k');
+        }
+        assert_eq!(out, "k2kZk10kZZk100k");
+    }
+}
