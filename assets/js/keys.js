@@ -12,7 +12,7 @@ const b64 = (text) => toBase64(bytesOf(text));
 const oldPath = (file) => (file.status === 'added' ? null : file.old_path ?? file.path);
 
 /** @param {FileEntry} file @param {string} kind @param {string|null} op @param {any} content @param {[number, number]} copy */
-function keyOf(file, kind, op, content, [copy, copies]) {
+function makeKey(file, kind, op, content, [copy, copies]) {
   const old = oldPath(file);
   // The canonical form sorts keys; all values are ASCII, so this is it.
   const value = { content, copies, copy, kind, old_path: old === null ? null : b64(old), op, path: b64(file.path) };
@@ -33,7 +33,7 @@ export function textKey(file, lines, segment, copy) {
     parts.push(bytesOf(lines.texts[i] ?? ''));
     if (!lines.unended.has(i)) parts.push(Uint8Array.of(10));
   }
-  return keyOf(file, 'text', lines.kinds[begin], toBase64(join(parts)), copy);
+  return makeKey(file, 'text', lines.kinds[begin], toBase64(join(parts)), copy);
 }
 
 /**
@@ -49,5 +49,5 @@ export function fileKey(file, change, before, after) {
   const side = (side) => side && (withContent
     ? { kind: side.kind, mode: side.mode, oid: side.oid }
     : { kind: side.kind, mode: side.mode });
-  return keyOf(file, 'file', null, { change, new: side(after), old: side(before) }, [1, 1]);
+  return makeKey(file, 'file', null, { change, new: side(after), old: side(before) }, [1, 1]);
 }

@@ -53,6 +53,7 @@ pub(crate) struct Font {
     pub(crate) family: &'static str,
     /// CSS weights that it serves.
     pub(crate) weight: &'static str,
+    #[cfg_attr(not(test), expect(dead_code, reason = "a test holds the folder against it"))]
     pub(crate) file: &'static str,
     pub(crate) bytes: &'static [u8],
 }

@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_line_becomes_runs() {
-        assert_eq!(all("a.rs", &[Step::Equal(b"let x = \"s\"; // c")]), ["4k4.3s2.4c"]);
+        assert_eq!(all("a.rs", &[Step::Equal(b"let x = \"s\"; // c")]), ["3k5.3s2.4c"]);
     }
 
     #[test]
@@ -232,7 +232,7 @@ mod tests {
             Step::Added(b"let x = 1;"),
             Step::Equal(b"let y = 2;"),
         ];
-        assert_eq!(all("a.rs", &steps), ["6c", "9c", "Dc", "4k4.n", "4k4.n"]);
+        assert_eq!(all("a.rs", &steps), ["6c", "9c", "Dc", "3k5.n", "3k5.n"]);
     }
 
     #[test]

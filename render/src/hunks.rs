@@ -143,7 +143,8 @@ fn hunk<'a>(
             break;
         }
         // A removed line after added ones, or a gap, begins another change block.
-        let new_block = place > at || last_op.is_none() || (last_op, text.op) == (Some(Op::Add), Op::Remove);
+        let new_block =
+            place > at || last_op.is_none() || (last_op, text.op) == (Some(Op::Add), Op::Remove);
         if place > at {
             unchanged(&mut hunk, at, place);
             at = place;
@@ -197,8 +198,7 @@ impl FileHunks<'_> {
                     let texts = |from: usize, n: usize| -> Vec<&[u8]> {
                         hunk.lines[from..from + n].iter().map(|line| line.text).collect()
                     };
-                    let (old, new) =
-                        words::marks(&texts(at, removed), &texts(at + removed, added));
+                    let (old, new) = words::marks(&texts(at, removed), &texts(at + removed, added));
                     for (n, marks) in old.into_iter().chain(new).enumerate() {
                         hunk.lines[at + n].words = marks;
                     }
@@ -236,7 +236,9 @@ impl FileHunks<'_> {
         let mut at = 1_u64;
         for hunk in &self.hunks {
             let idx = |number: u64| {
-                usize::try_from(number.saturating_sub(1)).unwrap_or(usize::MAX).min(self.new_lines.len())
+                usize::try_from(number.saturating_sub(1))
+                    .unwrap_or(usize::MAX)
+                    .min(self.new_lines.len())
             };
             let between = &self.new_lines[idx(at).min(idx(hunk.new))..idx(hunk.new)];
             steps.extend(between.iter().map(|line| (Step::Equal(line), false)));
@@ -305,7 +307,10 @@ mod tests {
     fn show(hunks: &FileHunks<'_>) -> String {
         let mut out = String::new();
         for hunk in &hunks.hunks {
-            out.push_str(&format!("@@ {} -{} +{} {:?}\n", hunk.number, hunk.old, hunk.new, hunk.segments));
+            out.push_str(&format!(
+                "@@ {} -{} +{} {:?}\n",
+                hunk.number, hunk.old, hunk.new, hunk.segments
+            ));
             for (at, context) in &hunk.contexts {
                 out.push_str(&format!("   {at}: {}\n", String::from_utf8_lossy(context)));
             }
@@ -340,7 +345,7 @@ mod tests {
          8
         @@ 1 -12 +12 [(2, 1), (3, 1)]
            3: 
-           6: 
+           7: 
          12
          13
          14
@@ -357,9 +362,10 @@ mod tests {
         let mut builder = Builder::new();
         builder.file("a.txt", Some("1\n2\n3\n"), Some("1\ntwo\n3\n"), &["P1"]);
         let review = builder.finish();
-        let hunks = build(&review.link.segments, &Contents::default());
+        let unknown = Contents::default();
+        let hunks = build(&review.link.segments, &unknown);
         insta::assert_snapshot!(show(&hunks), @r"
-        @@ 0 -1 +1 [(0, 1), (1, 1)]
+        @@ 0 -2 +2 [(0, 1), (1, 1)]
            0: 
         -2
         +two

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codeboost_schema::bytes::RepoBytes;
+pub use codeboost_schema::decisions::SignedForm;
 use codeboost_schema::ids::{CommitId, Fingerprint, ItemId, SegmentKey};
 use codeboost_schema::ledger::Origin;
 use codeboost_schema::link::Link;
@@ -361,13 +362,4 @@ pub struct MergeStep {
     pub seconds: Option<u64>,
     /// What failed, or what is awaited, for people.
     pub detail: Option<String>,
-}
-
-/// The approval form: the exact canonical bytes and the signature over them.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SignedForm {
-    /// Canonical JSON.
-    pub payload: Vec<u8>,
-    /// Ed25519 over `"codeboost-form-v1\0"` and the payload; 64 bytes.
-    pub signature: Vec<u8>,
 }

@@ -4,14 +4,13 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use codeboost_schema::ids::Digest;
-use codeboost_schema::link::{Row, RowSummary};
+use codeboost_schema::link::Row;
 use minijinja::{Environment, Value, context};
-use serde::Serialize;
 
 use crate::embedded::{FONTS, SCRIPTS, STYLES, TEMPLATES};
 use crate::model::{Approval, Review, SignedForm};
 use crate::rows::{self, Images, Source};
-use crate::{hunks, index, script, wire};
+use crate::{hunks, index, script, text, wire};
 
 /// What may differ between pages of one review.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +55,11 @@ pub struct Prepared {
     fonts: bool,
 }
 
+const DATA: &str = "<script class=\"data\" id=\"";
+const END: &str = "</script>";
+
 /// One data element of the page.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone)]
 struct Part {
     id: String,
     /// Media type of the element.
@@ -72,12 +74,8 @@ struct Part {
 pub fn prepare(review: &Review, options: &Options) -> Prepared {
     let link = &review.link;
     let by_file = rows::by_file(link);
-    let (hunks, n_plain) = hunks::build_all(
-        &link.files,
-        &by_file,
-        &review.contents,
-        options.highlight.max_bytes,
-    );
+    let (hunks, n_plain) =
+        hunks::build_all(&link.files, &by_file, &review.contents, options.highlight.max_bytes);
     let copies = rows::copies(&by_file);
     let source = Source {
         link,
@@ -101,11 +99,8 @@ pub fn prepare(review: &Review, options: &Options) -> Prepared {
         notices.push(notice.clone());
     }
     let index = index::index(review, &source, notices, &whole.has);
-    let mut parts = vec![Part {
-        id: "index".to_owned(),
-        kind: "application/json",
-        text: script::json(&index),
-    }];
+    let mut parts =
+        vec![Part { id: "index".to_owned(), kind: "application/json", text: script::json(&index) }];
     let blocks = rows::pack_all(link.rows.iter().map(|summary| source.block(&summary.row)));
     parts.extend((0..).zip(blocks).map(|(n, text): (usize, _)| Part {
         id: format!("row{n}"),
@@ -137,7 +132,11 @@ pub fn prepare(review: &Review, options: &Options) -> Prepared {
     let title = format!(
         "#{} {} · codeboost review",
         review.issue.number,
-        if review.issue.title.is_empty() { &review.plan.summary } else { &review.issue.title }
+        text::shown(if review.issue.title.is_empty() {
+            &review.plan.summary
+        } else {
+            &review.issue.title
+        })
     );
     Prepared {
         data_digest: digest(parts.iter().map(|part| (part.id.as_str(), part.text.as_str()))),
@@ -161,47 +160,46 @@ pub(crate) fn digest<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> Dig
 
 /// What the page says where no script runs.
 fn plain(review: &Review, index: &wire::Index<'_>) -> Value {
-    #[derive(Serialize)]
-    struct PlainRow<'a> {
-        #[serde(flatten)]
-        summary: &'a RowSummary,
-        item: Option<&'a wire::ItemEntry<'a>>,
-        name: &'static str,
-    }
-    let rows: Vec<PlainRow<'_>> = review
+    let rows: Vec<Value> = review
         .link
         .rows
         .iter()
-        .map(|summary| PlainRow {
-            summary,
-            item: match &summary.row {
+        .map(|summary| {
+            let item = match &summary.row {
                 Row::Item(id) => index.items.iter().find(|item| item.plan.id == *id),
                 Row::Ambiguous | Row::Unplanned => None,
-            },
-            name: match &summary.row {
-                Row::Item(_) => "",
-                Row::Ambiguous => "Ambiguous",
-                Row::Unplanned => "Unplanned",
-            },
+            };
+            context! {
+                name => match &summary.row {
+                    Row::Item(id) => id.as_str(),
+                    Row::Ambiguous => "Ambiguous",
+                    Row::Unplanned => "Unplanned",
+                },
+                title => item.map_or("", |item| item.plan.title.as_str()),
+                state => item.map_or("", |item| item.approval),
+                changes => summary.changes,
+                added => summary.added,
+                removed => summary.removed,
+            }
         })
         .collect();
     context! {
-        repository => review.repository,
+        repository => review.repository.clone(),
         issue => context! {
             number => review.issue.number,
-            title => review.issue.title,
-            pull_request => review.issue.pull_request,
+            title => review.issue.title.clone(),
+            pull_request => review.issue.pull_request.clone(),
         },
         revision => review.plan.revision,
-        summary => review.plan.summary,
-        base => review.link.base,
-        head => review.link.head,
+        summary => review.plan.summary.clone(),
+        base => review.link.base.as_str(),
+        head => review.link.head.as_str(),
         rows => rows,
-        blockers => review.blockers.iter().map(|one| one.words.as_str()).collect::<Vec<_>>(),
-        read_only => review.read_only,
-        notices => index.notices,
-        rendered_at => review.rendered_at,
-        generator => review.generator,
+        blockers => review.blockers.iter().map(|one| one.words.clone()).collect::<Vec<_>>(),
+        read_only => review.read_only.clone(),
+        notices => index.notices.clone(),
+        rendered_at => review.rendered_at.clone(),
+        generator => review.generator.clone(),
     }
 }
 
@@ -221,6 +219,12 @@ impl Prepared {
             script::hash(&code),
             script::hash(&style)
         );
+        let mut data = String::new();
+        for Part { id, kind, text } in &self.parts {
+            for piece in [DATA, id, "\" type=\"", kind, "\">", text, END, "\n"] {
+                data.push_str(piece);
+            }
+        }
         let form = form.map(|form| {
             script::json(&serde_json::json!({
                 "payload_b64": STANDARD.encode(&form.payload),
@@ -235,8 +239,8 @@ impl Prepared {
                     policy => policy,
                     style => Value::from_safe_string(style),
                     script => Value::from_safe_string(code),
-                    parts => self.parts,
-                    form => form,
+                    data => Value::from_safe_string(data),
+                    form => form.map(Value::from_safe_string),
                     plain => self.plain,
                     fonts => self.fonts,
                 })
@@ -247,6 +251,7 @@ impl Prepared {
 
 fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
+    environment.add_filter("shown", |text: &str| text::shown(text));
     for (name, text) in TEMPLATES {
         environment.add_template(name, text).expect("embedded templates parse");
     }
@@ -297,9 +302,7 @@ pub enum PageError {
 /// # Errors
 /// [`PageError`] when `html` is not a page that [`Prepared::finish`] could have written.
 pub fn read_page(html: &str) -> Result<PageParts, PageError> {
-    const DATA: &str = "<script class=\"data\" id=\"";
     const FORM: &str = "<script id=\"form\" type=\"application/json\">";
-    const END: &str = "</script>";
     let mut parts = Vec::new();
     let mut rest = html;
     while let Some(at) = rest.find(DATA) {

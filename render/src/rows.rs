@@ -37,7 +37,10 @@ impl Images {
         for (file, contents) in link.files.iter().zip(contents) {
             for (side, bytes) in [(&file.old, &contents.old), (&file.new, &contents.new)] {
                 let Some(side) = side else { continue };
-                if !side.binary || side.kind != SideKind::Blob || images.by_oid.contains_key(&side.oid) {
+                if !side.binary
+                    || side.kind != SideKind::Blob
+                    || images.by_oid.contains_key(&side.oid)
+                {
                     continue;
                 }
                 let result = match bytes {
@@ -197,9 +200,7 @@ impl<'a> Source<'a> {
         last_context: &mut Option<&'h [u8]>,
     ) -> wire::Hunk {
         let is_own = |place: usize| {
-            hunk.lines[place]
-                .segment
-                .is_some_and(|id| self.link.segments[id as usize].row == *row)
+            hunk.lines[place].segment.is_some_and(|id| self.link.segments[id as usize].row == *row)
         };
         let own: Vec<bool> = (0..hunk.lines.len()).map(is_own).collect();
         let here = here(&own);
@@ -343,7 +344,8 @@ pub(crate) fn whole(source: &Source<'_>, max_bytes: u64) -> WholeFiles {
     let mut chosen = vec![false; source.hunks.len()];
     let mut all: Vec<Option<wire::Whole>> = Vec::new();
     for (n, file) in source.hunks.iter().enumerate() {
-        let whole = (!file.hunks.is_empty()).then(|| unchanged(file)).filter(|one| !one.ranges.is_empty());
+        let whole =
+            (!file.hunks.is_empty()).then(|| unchanged(file)).filter(|one| !one.ranges.is_empty());
         let bytes = whole.as_ref().map_or(0, |one| one.text.len() as u64);
         let fits = bytes <= left;
         match whole {

@@ -51,8 +51,8 @@ impl Given {
 
     fn side(&self) -> Side {
         let kind = self.kind();
-        let binary = kind == SideKind::Blob
-            && self.bytes[..self.bytes.len().min(8000)].contains(&0);
+        let binary =
+            kind == SideKind::Blob && self.bytes[..self.bytes.len().min(8000)].contains(&0);
         let lines = self.bytes.split_inclusive(|b| *b == b'\n').count() as u64;
         Side {
             mode: self.mode.to_owned(),
@@ -93,8 +93,7 @@ pub fn item_id(text: &str) -> ItemId {
 
 /// Who made a line: the words `P1`, `P1+P2` (ambiguous), or anything else (foreign).
 fn owners(word: &str) -> (Row, Vec<ItemId>, bool) {
-    let items: Option<Vec<ItemId>> =
-        word.split('+').map(|part| ItemId::parse(part).ok()).collect();
+    let items: Option<Vec<ItemId>> = word.split('+').map(|part| ItemId::parse(part).ok()).collect();
     match items.as_deref() {
         Some([item]) => (Row::Item(item.clone()), vec![item.clone()], false),
         Some(items) => (Row::Ambiguous, items.to_vec(), false),
@@ -244,10 +243,12 @@ impl Builder {
         if !change.is_empty() {
             bodies.push((next(), Body::File(change)));
         }
-        let is_text =
-            |side: &Option<Side>| side.as_ref().is_none_or(|one| one.kind == SideKind::Blob && !one.binary);
+        let is_text = |side: &Option<Side>| {
+            side.as_ref().is_none_or(|one| one.kind == SideKind::Blob && !one.binary)
+        };
         if is_text(&entry.old) && is_text(&entry.new) {
-            let bytes = |given: &Option<Given>| given.as_ref().map_or(Vec::new(), |one| one.bytes.clone());
+            let bytes =
+                |given: &Option<Given>| given.as_ref().map_or(Vec::new(), |one| one.bytes.clone());
             text_bodies(&bytes(&old), &bytes(&new), &mut next, &mut bodies);
         }
         self.push(entry, bodies);
@@ -390,8 +391,10 @@ fn summary(link: &Link, row: Row) -> RowSummary {
     };
     let (attributed, in_scope) = match &row {
         Row::Item(item) => {
-            let ambiguous =
-                link.segments.iter().any(|one| one.row == Row::Ambiguous && one.owners.contains(item));
+            let ambiguous = link
+                .segments
+                .iter()
+                .any(|one| one.row == Row::Ambiguous && one.owners.contains(item));
             let out = own.iter().any(|one| one.scope == Scope::Out);
             (
                 Some(match (ambiguous, own.is_empty()) {
@@ -420,9 +423,12 @@ fn summary(link: &Link, row: Row) -> RowSummary {
 
 fn file_change(entry: &FileEntry, old: Option<&Given>, new: Option<&Given>) -> Change {
     let any = |kind: SideKind| {
-        [&entry.old, &entry.new].iter().any(|side| side.as_ref().is_some_and(|one| one.kind == kind))
+        [&entry.old, &entry.new]
+            .iter()
+            .any(|side| side.as_ref().is_some_and(|one| one.kind == kind))
     };
-    let binary = [&entry.old, &entry.new].iter().any(|side| side.as_ref().is_some_and(|one| one.binary));
+    let binary =
+        [&entry.old, &entry.new].iter().any(|side| side.as_ref().is_some_and(|one| one.binary));
     let same = old.map(|one| &one.bytes) == new.map(|one| &one.bytes);
     let empty = |one: Option<&Given>| one.is_some_and(|one| one.bytes.is_empty());
     Change {
@@ -471,9 +477,10 @@ fn text_bodies<'w>(
             .map_or(RepoBytes::default(), |line| {
                 RepoBytes::from(line.strip_suffix(b"\n").unwrap_or(line))
             });
-        for (op, lines, from) in
-            [(Op::Remove, &old[removed.clone()], removed.start), (Op::Add, &new[added.clone()], added.start)]
-        {
+        for (op, lines, from) in [
+            (Op::Remove, &old[removed.clone()], removed.start),
+            (Op::Add, &new[added.clone()], added.start),
+        ] {
             let mut last: Option<&str> = None;
             for (n, line) in lines.iter().enumerate() {
                 let word = next();
@@ -545,12 +552,18 @@ pub fn wide(n_lines: usize) -> Review {
         let (a, b, c) = (word(), word(), word());
         let mut text = " ".repeat(indent);
         let _ = match (a.len() + b.len() * 3 + c.len()) % 7 {
-            0 => writeln!(text, "let {a}_{b} = self.{c}.{a}({b}, 0x{:04x});", a.len() * 977 + b.len()),
+            0 => writeln!(
+                text,
+                "let {a}_{b} = self.{c}.{a}({b}, 0x{:04x});",
+                a.len() * 977 + b.len()
+            ),
             1 => writeln!(text, "if {a}.{b}() > {c}.len() {{ return Err({a:?}.into()); }}"),
             2 => writeln!(text, "// The {a} keeps its {b} until the {c} is done."),
             3 => writeln!(text, "self.{a}.push({b}_{c}.clone());"),
             4 => writeln!(text, "debug_assert!({a}_{b} <= {c}::MAX, \"{a} over {b}\");"),
-            5 => writeln!(text, "for {a} in {b}.iter().filter(|{c}| {c}.is_{a}()) {{ drop({a}); }}"),
+            5 => {
+                writeln!(text, "for {a} in {b}.iter().filter(|{c}| {c}.is_{a}()) {{ drop({a}); }}")
+            }
             _ => writeln!(text, "{a}.{b}_{c}(&mut self.{b})?;"),
         };
         text
@@ -561,7 +574,12 @@ pub fn wide(n_lines: usize) -> Review {
         let paths: Vec<String> =
             (0..4).map(|k| format!("crates/part{:03}/src/module_{k}.rs", n)).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-        builder.item(&format!("P{n}"), &format!("Part {n} of the work"), "A generated item.", &paths);
+        builder.item(
+            &format!("P{n}"),
+            &format!("Part {n} of the work"),
+            "A generated item.",
+            &paths,
+        );
     }
     for n in 1..=n_items {
         for k in 0..4 {

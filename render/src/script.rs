@@ -17,7 +17,11 @@ pub(crate) fn json<T: Serialize>(value: &T) -> String {
             '\u{2028}' => out.push_str("\\u2028"),
             '\u{2029}' => out.push_str("\\u2029"),
             // Parsers of HTML may alter these; JSON takes them escaped just as well.
-            '\u{7f}'..='\u{9f}' | '\u{feff}' | '\u{fdd0}'..='\u{fdef}' | '\u{fffe}' | '\u{ffff}' => {
+            '\u{7f}'..='\u{9f}'
+            | '\u{feff}'
+            | '\u{fdd0}'..='\u{fdef}'
+            | '\u{fffe}'
+            | '\u{ffff}' => {
                 out.push_str(&format!("\\u{:04x}", u32::from(c)));
             }
             c => out.push(c),
@@ -109,7 +113,10 @@ mod tests {
     fn modules_become_one_scope() {
         let modules = [
             ("a.js", "/**\n * Doc.\n */\nexport const a = 1; // kept\n"),
-            ("b.js", "import {\n  a,\n} from './a.js';\n// gone\nexport function b() {\n  return a;\n}\n"),
+            (
+                "b.js",
+                "import {\n  a,\n} from './a.js';\n// gone\nexport function b() {\n  return a;\n}\n",
+            ),
         ];
         insta::assert_snapshot!(join(&modules), @r"
         (()=>{'use strict';

@@ -71,6 +71,31 @@ pub(crate) fn push_run(out: &mut String, length: usize, class: char) {
     out.push(class);
 }
 
+/// `text` with every character that can't be seen, or that reorders others, written as its number.
+///
+/// For the few places where text stands in the page without the script, which marks such
+/// characters itself.
+pub(crate) fn shown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if is_hidden(c) {
+            out.push_str(&format!("⟨U+{:04X}⟩", u32::from(c)));
+        } else {
+            out.push(c);
+        }
+    }
+    out
+}
+
+fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || (c != ' ' && c.is_whitespace())
+        || matches!(u32::from(c),
+            0xad | 0x34f | 0x61c | 0x115f | 0x1160 | 0x17b4 | 0x17b5 | 0x180b..=0x180f
+            | 0x200b..=0x200f | 0x202a..=0x202e | 0x2060..=0x206f | 0x3164 | 0xfe00..=0xfe0f
+            | 0xfdd0..=0xfdef | 0xfeff | 0xffa0 | 0xfff0..=0xfffb | 0xe0000..=0xe0fff)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

