@@ -331,6 +331,7 @@ impl Builder {
                 shared_file,
                 commits: word.split('+').map(commit_id).collect(),
                 tags,
+                coarse: false,
                 key: segment_key(&entry, &body, copy, copies),
                 body,
             });
