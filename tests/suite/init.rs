@@ -31,6 +31,20 @@ fn init_makes_the_state_once_and_proposes_commands_without_allowing_any() {
 }
 
 #[test]
+fn commands_are_allowed_and_disallowed_only_by_name() {
+    let env = repo();
+    assert_eq!(env.run_in("repo", ["init"]).code, 0);
+    let init = |args: &[&str]| {
+        let done = env.run_in("repo", [&["init"], args].concat());
+        env.redact(&done.to_string())
+    };
+    assert_snapshot!(init(&["--allow", "cargo test", "--allow", "npm run 'a b'"]));
+    assert_snapshot!(init(&["--disallow", "cargo test"]));
+    assert_snapshot!(init(&["--allow", "cargo test | tee x"]));
+    assert_snapshot!(env.run_in("repo", ["log"]));
+}
+
+#[test]
 fn init_works_in_a_bare_repository_and_before_the_first_commit() {
     let env = TestEnv::new();
     env.git(".", ["init", "-q", "--bare", "bare.git"]);

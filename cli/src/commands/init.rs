@@ -14,6 +14,7 @@ use crate::exit_code::Outcome;
 use crate::git::repository::Repository;
 use crate::git::run::Git;
 use crate::output::plain_line;
+use crate::plan::v1::tokenize::{spell, tokenize};
 use crate::stage;
 use crate::store::{Event, FormKey, Store, StoreError};
 use crate::task::{Actor, RepositoryId};
@@ -24,6 +25,27 @@ pub struct InitArgs {
     /// Take over the identity that `key export` wrote, so that forms made here count there
     #[arg(long, value_name = "FILE")]
     identity: Option<PathBuf>,
+    /// Allow checks to run this command, spelled as in a plan; may be repeated
+    #[arg(long, value_name = "COMMAND", value_parser = parse_command)]
+    allow: Vec<Argv>,
+    /// No longer allow this command; may be repeated
+    #[arg(long, value_name = "COMMAND", value_parser = parse_command)]
+    disallow: Vec<Argv>,
+}
+
+/// The arguments of one command.
+#[derive(Debug, Clone)]
+struct Argv(Vec<String>);
+
+fn parse_command(text: &str) -> std::result::Result<Argv, String> {
+    tokenize(text)
+        .map(Argv)
+        .map_err(|error| format!("{}; {}", plain_line(&error.kind.to_string()), error.kind.mend()))
+}
+
+/// A command as it would stand in a plan.
+fn spelled(argv: &[String]) -> String {
+    plain_line(&spell(argv).unwrap_or_else(|| argv.join(" ")))
 }
 
 /// What `key export` writes and `init --identity` reads.
@@ -76,6 +98,17 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result {
             })
             .map_err(|error: StoreError| error)?;
     }
+    store
+        .write(|tx| {
+            for argv in &args.allow {
+                tx.allow_command(&argv.0, Actor::Person, None)?;
+            }
+            for argv in &args.disallow {
+                tx.disallow_command(&argv.0, Actor::Person)?;
+            }
+            Ok(())
+        })
+        .map_err(|error: StoreError| error)?;
     let allowed = store.read(|tx| tx.allowed_commands())?;
     let mut proposed = match repository.git().resolve("HEAD")? {
         Some(head) => propose(repository.git(), &head)?,
@@ -95,12 +128,23 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result {
     }
     let what = if made { "Made" } else { "Already there:" };
     context.out.line(format!("{what} the state in {}", store.folder().display()));
+    if !allowed.is_empty() {
+        context.out.line("");
+        context.out.line("Commands that checks may run:");
+        for argv in &allowed {
+            context.out.line(format!("  {}", spelled(argv)));
+        }
+    }
     if !proposed.is_empty() {
         context.out.line("");
-        context.out.line("Commands of this repository that checks could run (none is allowed yet;");
-        context.out.line("approving a plan asks for each that it uses):");
+        context.out.line(
+            "Commands of this repository that checks could run. None of them is allowed yet:",
+        );
+        context
+            .out
+            .line("approving a plan asks for each that it uses, init --allow COMMAND does it now.");
         for argv in &proposed {
-            context.out.line(format!("  {}", plain_line(&argv.join(" "))));
+            context.out.line(format!("  {}", spelled(argv)));
         }
     }
     context.out.note("Next: codeboost task add ISSUE --base BRANCH");
