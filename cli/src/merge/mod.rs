@@ -24,6 +24,7 @@
 //!
 //! Absent on purpose: a way to merge in spite of a blocker.
 
+pub mod fixed;
 mod message;
 mod sequence;
 #[cfg(test)]
@@ -44,7 +45,7 @@ use crate::git::run::GitError;
 use crate::store::{StepState, StoreError};
 use crate::task::TaskState;
 
-pub use sequence::{Sequence, finding_digest};
+pub use sequence::Sequence;
 
 /// The steps, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -1,19 +1,15 @@
 //! The steps themselves.
 
-use std::path::PathBuf;
-
-use codeboost_schema::canonical;
-use codeboost_schema::ids::{CommitId, Digest};
+use codeboost_schema::ids::CommitId;
 use codeboost_schema::plan::Plan;
 use jiff::Timestamp;
 
-use crate::forge::{
-    AlreadyFixed, CheckState, Finding, FixQuestion, Forge, ForgeError, Guard, Landing, Tips,
-};
+use crate::forge::{AlreadyFixed, CheckState, Forge, ForgeError, Guard, Landing, Tips};
 use crate::git::identity::Identity;
 use crate::git::merge::{self, Made, Recipe};
 use crate::git::refs::Reported;
 use crate::git::run::Git;
+use crate::merge::fixed;
 use crate::merge::message::message;
 use crate::merge::{Ending, IfFixed, Judge, MergeError, Options, Step, StepReport, Verdict};
 use crate::process::crash_point;
@@ -54,12 +50,6 @@ struct Pair {
     lags_at: Option<CommitId>,
     /// Whether the forge has the head's branch.
     head_is_there: bool,
-}
-
-/// The digest by which a finding of the already-fixed check is remembered.
-#[must_use]
-pub fn finding_digest(finding: &Finding) -> Digest {
-    canonical::digest(finding)
 }
 
 impl<'s, 'a> Sequence<'s, 'a> {
@@ -312,50 +302,20 @@ impl<'s, 'a> Sequence<'s, 'a> {
 
     fn already_fixed(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
         let task = self.task()?;
-        let (since, ours, others, issue) = self.store.read(|tx| -> Result<_, StoreError> {
-            Ok((
-                tx.first_base(&task)?,
-                tx.own_commits(task.id)?,
-                tx.other_work(&task)?,
-                tx.issue(task.issue)?,
-            ))
-        })?;
-        let file = issue.and_then(|issue| issue.file).map(|path| {
-            use std::os::unix::ffi::OsStrExt as _;
-            PathBuf::from(std::ffi::OsStr::from_bytes(path.as_bytes()))
-        });
-        let answer = self.forge.already_fixed(&FixQuestion {
-            issue: task.issue,
-            issue_file: file.as_deref(),
-            since: &since,
-            base: &pair.base,
-            ours: &ours,
-            others: &others,
-        });
-        let findings = match answer {
-            AlreadyFixed::No => return Ok(Flow::Done((), "nothing found".to_owned())),
-            AlreadyFixed::Unknown(why) => {
-                return Ok(Flow::Stop(Box::new(Ending::FixedUnknown { why })));
-            }
-            AlreadyFixed::Found(findings) => findings,
-        };
-        let named: Vec<_> =
-            findings.iter().map(|one| (finding_digest(one), one.to_string())).collect();
-        let goes_on = self.options.if_fixed == IfFixed::GoOn;
-        let continued = self.store.write(|tx| -> Result<_, StoreError> {
-            tx.record_findings(task.id, &named)?;
-            if goes_on {
-                tx.continue_findings(task.id, &Actor::Person)?;
-            }
-            tx.continued_findings(task.id)
-        })?;
-        let mut new = findings;
-        new.retain(|finding| !continued.contains(&finding_digest(finding)));
-        if new.is_empty() {
-            let words = "what was found is known, and the person went on".to_owned();
-            return Ok(Flow::Done((), words));
+        if self.options.if_fixed == IfFixed::GoOn {
+            // Looked at first, so that what the person goes on with is what is recorded.
+            fixed::check(self.store, self.forge, &task, &pair.base)?;
+            self.store.write(|tx| -> Result<_, StoreError> {
+                tx.continue_findings(task.id, &Actor::Person)
+            })?;
         }
-        Ok(Flow::Stop(Box::new(Ending::PossiblyFixed { findings: new })))
+        Ok(match fixed::check(self.store, self.forge, &task, &pair.base)? {
+            AlreadyFixed::No => Flow::Done((), "nothing found".to_owned()),
+            AlreadyFixed::Unknown(why) => Flow::Stop(Box::new(Ending::FixedUnknown { why })),
+            AlreadyFixed::Found(findings) => {
+                Flow::Stop(Box::new(Ending::PossiblyFixed { findings }))
+            }
+        })
     }
 
     /// Makes the commit, looks once more at everything, records the attempt, sends it, reads back.
