@@ -85,6 +85,12 @@ pub enum Command {
     Log(commands::log::LogArgs),
     /// Check, compare and decide on plans
     Plan(commands::plan::PlanArgs),
+    /// Publish a task: on the local forge a record, ready or as a draft
+    ///
+    /// The issue is first looked at once more: what seems to be fixed already is not published.
+    ///
+    /// Example: codeboost publish 412 --draft
+    Publish(commands::publish::PublishArgs),
     /// Back up the state
     State(commands::state::StateArgs),
     /// Show where each open task stands, and why

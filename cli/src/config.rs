@@ -30,6 +30,8 @@ pub struct Config {
     pub forge: ForgeKind,
     /// The git remote to fetch from and push to; `None`: the base is a branch of this repository.
     pub remote: Option<String>,
+    /// How many seconds the remote may take for one answer, its hooks included; 1 or more.
+    pub remote_timeout: u64,
     /// Who may approve, and how many have to.
     pub reviewers: Reviewers,
     /// Where the keys of reviewers stand.
@@ -184,6 +186,7 @@ fn place(at: &Option<(usize, usize)>) -> String {
 struct Part {
     forge: Option<ForgeKind>,
     remote: Option<String>,
+    remote_timeout: Option<u64>,
     reviewers: ReviewersPart,
     allowed_signers: Option<AllowedSignersPart>,
     keys: Option<Vec<AcceptedKey>>,
@@ -286,6 +289,7 @@ impl Config {
         Self {
             forge: mine.forge.or(user.forge).unwrap_or_default(),
             remote: mine.remote.or(user.remote),
+            remote_timeout: mine.remote_timeout.or(user.remote_timeout).unwrap_or(120),
             reviewers: Reviewers {
                 signatures: signatures || required > 1 || !names.is_empty(),
                 required,
@@ -335,6 +339,9 @@ fn read_part(path: &Path) -> Result<Part, ConfigError> {
 }
 
 fn check(part: &Part) -> Result<(), String> {
+    if part.remote_timeout == Some(0) {
+        return Err("remote_timeout: at least 1 second".into());
+    }
     if part.reviewers.required == Some(0) {
         return Err("reviewers.required: at least 1".into());
     }
@@ -493,6 +500,7 @@ mod tests {
             ("merge: {method: rebase}\n", "unknown variant `rebase`, expected `merge` or `squash`"),
             ("remote: a\nremote: b\n", "duplicate"),
             ("cmd_evidence: []\n", "cmd_evidence: at least one"),
+            ("remote_timeout: 0\n", "remote_timeout: at least 1"),
             ("reviewers: {required: 0}\n", "reviewers.required: at least 1"),
             (&format!("keys: [{{name: ci, public_key: {key}}}]\n"), "keys[0].public_key"),
             ("allowed_signers: {}\n", "exactly one of file, base"),

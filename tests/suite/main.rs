@@ -11,6 +11,7 @@ mod ledger;
 mod link;
 mod plan;
 mod state;
+mod publish;
 mod status;
 mod task;
 mod tidy;

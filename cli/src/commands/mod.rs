@@ -1,10 +1,14 @@
 //! One file per command word: its arguments, and the few lines that call the stage.
 
+use std::time::Duration;
+
 use crate::args::Command;
+use crate::config::{Config, ForgeKind};
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::forge::local::{Local, LocalOptions};
 use crate::git::repository::Repository;
-use crate::store::Store;
+use crate::store::{Store, TaskRow};
 
 pub mod doctor;
 pub mod generate;
@@ -14,6 +18,7 @@ pub mod ledger;
 pub mod link;
 pub mod log;
 pub mod plan;
+pub mod publish;
 pub mod state;
 pub mod status;
 pub mod task;
@@ -28,10 +33,33 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Link(args) => link::run(context, args),
         Command::Log(args) => log::run(context, args),
         Command::Plan(args) => plan::run(context, args),
+        Command::Publish(args) => publish::run(context, args),
         Command::State(args) => state::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Task(args) => task::run(context, args),
     }
+}
+
+/// Opens the forge that the configuration names, for the branches of a task.
+pub(crate) fn open_forge<'a>(
+    repository: &Repository<'a>,
+    config: &Config,
+    task: &TaskRow,
+) -> Result<Local<'a>> {
+    match config.forge {
+        ForgeKind::Local => {}
+        ForgeKind::Github => {
+            return Err(Error::failed("this codeboost can't merge on GitHub")
+                .hint("set forge: local in the configuration to merge by git alone"));
+        }
+    }
+    let options = LocalOptions {
+        remote: config.remote.as_deref(),
+        base_ref: &task.base_ref,
+        head_ref: &task.head_ref,
+        timeout: Duration::from_secs(config.remote_timeout),
+    };
+    Ok(Local::open(repository, options)?)
 }
 
 /// Opens the repository that the command was started in, and its state.

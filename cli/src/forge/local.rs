@@ -27,10 +27,6 @@ use crate::git::repository::Repository;
 use crate::git::run::{Git, GitError};
 use crate::process::Limits;
 
-/// How long another repository may take, unless the configuration says otherwise. A push includes
-/// the server's hooks.
-const TIMEOUT: Duration = Duration::from_secs(120);
-
 /// How much a remote may say. A list of refs is far smaller.
 const MAX_OUTPUT_BYTES: usize = 16 << 20;
 
@@ -57,8 +53,8 @@ pub struct LocalOptions<'o> {
     pub base_ref: &'o str,
     /// The task's head.
     pub head_ref: &'o str,
-    /// How long the other repository may take.
-    pub timeout: Option<Duration>,
+    /// How long the other repository may take for one answer; a push includes its hooks.
+    pub timeout: Duration,
 }
 
 impl<'a> Local<'a> {
@@ -104,8 +100,7 @@ impl<'a> Local<'a> {
         // A head that is no branch can be landed all the same; there is only nothing to move.
         let head = branch(options.head_ref).unwrap_or_else(|_| options.head_ref.to_owned());
         let remote = spec.map(|spec| Remote::find(&git, &spec, folder)).transpose()?;
-        let deadline = options.timeout.unwrap_or(TIMEOUT);
-        let limits = Limits { deadline, max_output_bytes: MAX_OUTPUT_BYTES };
+        let limits = Limits { deadline: options.timeout, max_output_bytes: MAX_OUTPUT_BYTES };
         Ok(Self { context: repository.context(), git, remote, base, head, limits })
     }
 

@@ -57,7 +57,7 @@ impl Site {
             remote,
             base_ref: "refs/heads/main",
             head_ref: "refs/heads/topic",
-            timeout: Some(timeout),
+            timeout,
         };
         Local::open(repository, options).expect("a forge")
     }

@@ -173,6 +173,8 @@ pub enum Ending {
         head: CommitId,
         /// What guarded it, one word.
         guard: String,
+        /// What became of the head's branch; `None` when an earlier run landed it.
+        head_after: Option<HeadAfter>,
         /// Whether an earlier run had landed it.
         found: bool,
     },
@@ -324,7 +326,7 @@ impl Ending {
             }
             Self::PossiblyFixed { findings } => {
                 let words: Vec<_> = findings.iter().map(Finding::to_string).collect();
-                format!("possibly already fixed: {}", words.join("\n"))
+                words.join("\n")
             }
             Self::FixedUnknown { why } => {
                 format!("whether the issue is already fixed can't be told: {why}")

@@ -5,6 +5,7 @@ use codeboost_schema::plan::Plan;
 use jiff::Timestamp;
 
 use crate::forge::{AlreadyFixed, CheckState, Forge, ForgeError, Guard, Landing, Tips};
+use crate::gate::{Blocker, Code};
 use crate::git::identity::Identity;
 use crate::git::merge::{self, Made, Recipe};
 use crate::git::refs::Reported;
@@ -321,7 +322,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
     /// Makes the commit, looks once more at everything, records the attempt, sends it, reads back.
     fn land(&mut self, run: i64, pair: &Pair) -> Result<Flow<Ending>, MergeError> {
         let stop = |ending| Ok(Flow::Stop(Box::new(ending)));
-        let (head_after, _) = self.forge.head_after(self.options.head_after)?;
+        let (head_after, stays) = self.forge.head_after(self.options.head_after)?;
         for _ in 0..MAX_LOOKS {
             let generation = self.store.generation()?;
             let task = self.task()?;
@@ -383,7 +384,13 @@ impl<'s, 'a> Sequence<'s, 'a> {
             self.crash_point("attempt recorded");
             let reported = self.forge.land(&landing)?;
             self.crash_point("sent");
-            return self.settle(run, &task, attempt, &landing, guard, reported);
+            let flow = self.settle(run, &task, attempt, &landing, guard, reported)?;
+            return Ok(match (flow, stays) {
+                (Flow::Done(ending, words), Some(why)) => {
+                    Flow::Done(ending, format!("{words}; {why}"))
+                }
+                (flow, _) => flow,
+            });
         }
         Err(MergeError::Restless)
     }
@@ -436,7 +443,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
             return Ok(Flow::Stop(Box::new(ending)));
         }
         self.forget_fetched();
-        let words = format!("{}, {reason}, guarded by {}", self.forge.place(), guard.words());
+        let words = format!("{reason}, by {}", guard.words());
         Ok(Flow::Done(ending, words))
     }
 
@@ -454,6 +461,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
                 base: landing.base.clone(),
                 head: landing.head.clone(),
                 guard: guard.word().to_owned(),
+                head_after: landing.head_is_there.then_some(landing.head_after),
                 found: false,
             });
         }
@@ -521,7 +529,14 @@ impl<'s, 'a> Sequence<'s, 'a> {
     }
 
     fn verdict(&self, pair: &Pair) -> Result<Verdict, MergeError> {
-        self.judge.judge(&pair.base, &pair.head).map_err(MergeError::Judge)
+        let mut verdict = self.judge.judge(&pair.base, &pair.head).map_err(MergeError::Judge)?;
+        let task = self.lease.task();
+        let published = self.store.read(|tx| tx.publication(task))?;
+        if published.is_some_and(|published| published.draft) {
+            let words = "Publish it as ready: it is a draft".to_owned();
+            verdict.blockers.push(Blocker { code: Code::Rules, words, target: None });
+        }
+        Ok(verdict)
     }
 
     /// Whether `commit` is `tip` or one of its ancestors.
@@ -572,6 +587,7 @@ fn found(attempt: &MergeAttemptRow) -> Ending {
         base: attempt.base.clone(),
         head: attempt.head.clone(),
         guard: attempt.guard.clone(),
+        head_after: None,
         found: true,
     }
 }

@@ -247,6 +247,18 @@ fn a_blocker_stops_it_at_the_first_look_and_at_the_last() {
 }
 
 #[test]
+fn a_draft_does_not_merge_until_it_is_published_as_ready() {
+    let case = Case::new(Some("origin"));
+    let (store, task) = (case.site.world.store(), case.task());
+    for draft in [true, false] {
+        store.write(|tx| tx.publish(&task, draft)).expect("recorded");
+        let (ending, _) = case.run();
+        assert_eq!(matches!(ending, Ending::Blocked { .. }), draft, "{ending:?}");
+        assert_eq!(matches!(ending, Ending::Merged { .. }), !draft, "{ending:?}");
+    }
+}
+
+#[test]
 fn what_changes_while_it_is_judged_is_judged_again() {
     let case = Case::new(Some("origin"));
     let repository = case.site.world.repository();

@@ -63,7 +63,7 @@ fn a_path_and_a_url_do_as_well_as_a_name() {
             remote: Some(spec),
             base_ref: "refs/heads/main",
             head_ref: "refs/heads/topic",
-            timeout: None,
+            timeout: Duration::from_secs(60),
         };
         let error = Local::open(&repository, options).expect_err("no remote");
         assert!(error.to_string().contains("there is no remote"), "{error}");
@@ -79,7 +79,7 @@ fn a_base_that_follows_a_remote_names_the_remote() {
         remote: None,
         base_ref: "refs/remotes/origin/main",
         head_ref: "refs/heads/topic",
-        timeout: None,
+        timeout: Duration::from_secs(60),
     };
     let forge = Local::open(&repository, options).expect("a forge");
     assert_eq!(forge.place(), "the remote origin");
