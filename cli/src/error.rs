@@ -318,6 +318,13 @@ impl From<StoreError> for Error {
             StoreError::TaskExists(issue) => {
                 Some(format!("go on with it, or run codeboost task cancel {issue} first"))
             }
+            StoreError::NoPlan(issue) => Some(format!("run codeboost plan import {issue} FILE")),
+            StoreError::NoSuggestion(_) => {
+                Some("codeboost plan show lists the suggestions".to_owned())
+            }
+            StoreError::PlanMoved { issue, .. } => {
+                Some(format!("look at it with codeboost plan show {issue}, then decide again"))
+            }
             StoreError::TaskMoved(_) => Some("run this again".to_owned()),
             StoreError::Random(_)
             | StoreError::Transition { .. }

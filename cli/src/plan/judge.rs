@@ -12,15 +12,15 @@ use super::v1::check::CheckContext;
 ///
 /// # Errors
 /// A problem of the code `version` when this build has no implementation of it.
-pub fn version_of(plan: &Plan) -> Result<&'static Version, Problem> {
+pub fn version_of(plan: &Plan) -> Result<&'static Version, Box<Problem>> {
     Registry::get().version(plan.schema_version.into()).ok_or_else(|| {
-        Problem::new(
+        Box::new(Problem::new(
             Code::Version,
             "/schema_version",
             format!("this build knows no plan format of version {}", plan.schema_version),
             "a plan follows a registered version (2.1)",
             "install a codeboost that knows it",
-        )
+        ))
     })
 }
 
@@ -29,7 +29,7 @@ pub fn version_of(plan: &Plan) -> Result<&'static Version, Problem> {
 pub fn judge(plan: &Plan, context: &CheckContext<'_>) -> Vec<Problem> {
     let version = match version_of(plan) {
         Ok(version) => version,
-        Err(problem) => return vec![problem],
+        Err(problem) => return vec![*problem],
     };
     let mut problems = match version.key {
         SemanticsKey::V1 => v1::check::check(plan, context),

@@ -8,6 +8,7 @@
 //! | [`judge`] | every problem of a plan of any version |
 //! | [`problem`] | what is wrong with a plan, with its place, rule and mend |
 //! | [`source`] | the input's text and its syntax tree, for places |
+//! | [`write`] | a plan as text |
 //! | [`v1`] | the semantics of version 1; a later version gets its own folder |
 //!
 //! Everything here is a rule: plain data in, plain data out. Trees of git, the file system's
@@ -20,3 +21,4 @@ pub mod problem;
 pub mod read;
 pub mod source;
 pub mod v1;
+pub mod write;

@@ -4,7 +4,8 @@
 //! [`super::v1`] to say.
 
 use codeboost_schema::plan::Plan;
-use codeboost_schema::registry::{Registry, SemanticsKey};
+use codeboost_schema::plan_edit::PlanEdit;
+use codeboost_schema::registry::{Registry, SemanticsKey, Version};
 use serde_json::Value;
 
 use super::problem::{Code, Problem, locate};
@@ -69,7 +70,33 @@ pub fn read(bytes: &[u8], syntax: Syntax) -> Result<ReadPlan, Unreadable> {
     }
 }
 
-fn version(value: &Value) -> Option<&'static codeboost_schema::registry::Version> {
+/// Reads an assistant's answer with suggested edits: JSON alone, of the shape that `version` has.
+///
+/// # Errors
+/// [`Unreadable`] with everything that can be told.
+pub fn read_answer(bytes: &[u8], version: &Version) -> Result<(PlanEdit, Document), Unreadable> {
+    let document = parse::parse(bytes, Syntax::Json)
+        .map_err(|(source, problems)| Unreadable { source, problems })?;
+    let value = document.root.to_value();
+    let violations = version.edit_violations(&value);
+    let mut problems = shape::edit_problems(&value, violations);
+    if problems.is_empty() {
+        match serde_json::from_value(value) {
+            Ok(answer) => return Ok((answer, document)),
+            Err(error) => problems.push(Problem::new(
+                Code::EditSchema,
+                "",
+                error.to_string(),
+                "an answer satisfies its schema (8.1)",
+                "compare it with the examples in schema/examples",
+            )),
+        }
+    }
+    locate(&mut problems, &document);
+    Err(Unreadable { source: document.source, problems })
+}
+
+fn version(value: &Value) -> Option<&'static Version> {
     Registry::get().version(value.get("schema_version")?.as_u64()?)
 }
 

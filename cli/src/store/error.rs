@@ -86,6 +86,22 @@ pub enum StoreError {
     /// The task changed since it was read.
     #[error("the task for issue #{0} was changed by another process meanwhile")]
     TaskMoved(u64),
+    /// The task has no plan.
+    #[error("the task for issue #{0} has no plan")]
+    NoPlan(u64),
+    /// No suggested edit of that name, or not of this task.
+    #[error("there is no suggestion {0}")]
+    NoSuggestion(String),
+    /// Another revision of the plan came between.
+    #[error("the plan of issue #{issue} is at r{found}, not at r{expected} any more")]
+    PlanMoved {
+        /// The task's issue.
+        issue: u64,
+        /// The revision that was meant; 0 for none.
+        expected: u64,
+        /// The newest revision; 0 for none.
+        found: u64,
+    },
     /// The ledger does not allow it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

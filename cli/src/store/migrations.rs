@@ -16,6 +16,8 @@ struct Migration {
 const MIGRATIONS: &[Migration] = &[
     // Repository, issues, tasks, events, ledger, allowed commands, stages.
     Migration { number: 1, sql: include_str!("migrations/0001_core.sql") },
+    // Plans, their approvals and answers, suggested edits.
+    Migration { number: 2, sql: include_str!("migrations/0002_plans.sql") },
     // Decisions, approvals, choices, acknowledgements, notes, errands.
     Migration { number: 3, sql: include_str!("migrations/0003_review.sql") },
     // Merges, publications, findings of the already-fixed check.

@@ -26,8 +26,10 @@ mod ledger;
 mod merge;
 mod migrations;
 mod open;
+mod plans;
 mod review;
 mod stages;
+mod suggestions;
 mod tasks;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -46,11 +48,13 @@ pub use merge::{
     AttemptState, MergeAttemptRow, MergeRunRow, MergeStepRow, NewAttempt, PublicationRow, StepState,
 };
 pub use open::Store;
+pub use plans::{AnswerRow, NewPlanApproval, PlanApproval, PlanOrigin, PlanRow};
 pub use review::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
     NoteKind, NoteRow, NoteState, Occasion,
 };
 pub use stages::StageRow;
+pub use suggestions::{RequestRow, RequestState, SuggestionRow, SuggestionState, Taken};
 pub use tasks::{IssueRow, NewTask, TaskRow, short_ref};
 pub use tx::{ReadTx, WriteTx};
 pub use workspaces::{NewWorkspace, Worker, WorkspaceRow, WorkspaceState};

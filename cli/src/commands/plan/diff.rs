@@ -7,8 +7,10 @@ use serde::Serialize;
 
 use super::input::{Input, SyntaxArgs};
 use super::report::Report;
+use super::show::find;
+use crate::commands::open;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::output::{Style, columns, counted, plain_line};
 use crate::plan::diff::{Approval, Change, ItemDiff, PlanDiff, Status, Texts, diff};
@@ -16,10 +18,9 @@ use crate::plan::diff::{Approval, Change, ItemDiff, PlanDiff, Status, Texts, dif
 /// Arguments of `plan diff`.
 #[derive(Debug, Args)]
 pub(super) struct DiffArgs {
-    /// The old plan, in JSON or YAML; - reads standard input
-    before: String,
-    /// The new plan
-    after: String,
+    /// Two plan files, or two revisions such as r2 r3, with the task's issue before them
+    #[arg(required = true, num_args = 2..=3, value_name = "PLAN")]
+    plans: Vec<String>,
     #[command(flatten)]
     syntax: SyntaxArgs,
 }
@@ -33,14 +34,43 @@ struct Json<'a> {
 }
 
 pub(super) fn run(context: &Context, args: &DiffArgs) -> Result {
-    let Some(before) = read(context, &args.before, &args.syntax)? else {
-        return Ok(Outcome::Failed);
-    };
-    let Some(after) = read(context, &args.after, &args.syntax)? else {
-        return Ok(Outcome::Failed);
-    };
-    print(context, &args.before, &args.after, &diff(&before, &after));
-    Ok(Outcome::Done)
+    let revision = |text: &str| text.strip_prefix('r').and_then(|n| n.parse::<u64>().ok());
+    match &args.plans[..] {
+        [before, after] if revision(before).is_none() || revision(after).is_none() => {
+            let Some(old) = read(context, before, &args.syntax)? else {
+                return Ok(Outcome::Failed);
+            };
+            let Some(new) = read(context, after, &args.syntax)? else {
+                return Ok(Outcome::Failed);
+            };
+            print(context, before, after, &diff(&old, &new));
+            Ok(Outcome::Done)
+        }
+        [issue @ .., before, after] => {
+            let issue = match issue {
+                [] => None,
+                [issue, ..] => Some(issue.parse::<u64>().map_err(|_| not_revisions())?),
+            };
+            let (Some(old), Some(new)) = (revision(before), revision(after)) else {
+                return Err(not_revisions());
+            };
+            let (_, store) = open(context)?;
+            let (task, rows) = store.read(|tx| -> Result<_> {
+                let task = tx.select_any_task(issue)?;
+                let rows = tx.plans(task.id)?;
+                Ok((task, rows))
+            })?;
+            let (old, new) = (find(&rows, &task, old)?, find(&rows, &task, new)?);
+            print(context, before, after, &diff(&old.plan, &new.plan));
+            Ok(Outcome::Done)
+        }
+        _ => Err(not_revisions()),
+    }
+}
+
+fn not_revisions() -> Error {
+    Error::usage("name two plan files, or two revisions of a task's plan")
+        .hint("codeboost plan diff 412 r2 r3")
 }
 
 fn read(context: &Context, file: &str, syntax: &SyntaxArgs) -> Result<Option<Plan>> {
@@ -61,7 +91,7 @@ fn read(context: &Context, file: &str, syntax: &SyntaxArgs) -> Result<Option<Pla
 }
 
 /// Prints a comparison: a table, then what changed in words.
-pub(super) fn print(context: &Context, before: &str, after: &str, diff: &PlanDiff) {
+fn print(context: &Context, before: &str, after: &str, diff: &PlanDiff) {
     let out = &context.out;
     if out.is_json() {
         out.json(&Json { before, after, diff });
@@ -167,7 +197,7 @@ fn print_texts(context: &Context, what: &str, texts: &Texts) {
     context.out.line(format!("      + {}", plain_line(&texts.after)));
 }
 
-fn file_words(file: &DeclaredFile) -> String {
+pub(super) fn file_words(file: &DeclaredFile) -> String {
     let path = plain_line(&file.path);
     match (file.kind, &file.renamed_from) {
         (FileKind::Edit, _) => format!("edit {path}"),
@@ -179,7 +209,7 @@ fn file_words(file: &DeclaredFile) -> String {
     }
 }
 
-fn check_words(check: &Check) -> String {
+pub(super) fn check_words(check: &Check) -> String {
     let text = plain_line(&check.text);
     match check.kind {
         CheckKind::Cmd => format!("cmd: {text}"),

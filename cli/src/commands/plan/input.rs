@@ -7,6 +7,7 @@ use clap::{Args, ValueEnum};
 use crate::context::Context;
 use crate::error::Result;
 use crate::plan::read::{ReadPlan, Unreadable, read};
+use crate::plan::source::Source;
 use crate::plan::v1::parse::{MAX_BYTES, Syntax};
 use crate::stage::FileError;
 
@@ -56,6 +57,16 @@ impl Input {
         };
         let name = if file == "-" { "standard input".into() } else { file.to_owned() };
         Ok(Self { name, bytes, syntax })
+    }
+
+    /// Reads JSON from a file, or from standard input for `-`, whatever its name ends with.
+    pub(super) fn read_json(context: &Context, file: &str) -> Result<Self> {
+        Self::read(context, file, &SyntaxArgs { syntax: Some(SyntaxName::Json) })
+    }
+
+    /// The text, as far as it is one.
+    pub(super) fn source(&self) -> Source {
+        Source::new(String::from_utf8_lossy(&self.bytes).into_owned())
     }
 
     /// The plan, or everything that keeps it from being one.

@@ -5,10 +5,18 @@ use clap::{Args, Subcommand};
 use crate::context::Context;
 use crate::error::Result;
 
+mod allowed;
+mod answer;
+mod approve;
 mod check;
+mod confirm;
 mod diff;
+mod edit;
+mod import;
 pub(in crate::commands) mod input;
 pub(in crate::commands) mod report;
+mod show;
+mod suggest;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -26,15 +34,71 @@ enum What {
     ///
     /// Example: codeboost plan check plan.yaml --repo . --base main
     Check(check::CheckArgs),
+    /// Import a plan as the next revision of a task's plan
+    ///
+    /// The plan has to be for the task's issue and free of failures, else nothing changes. Its
+    /// revision is replaced by the next number.
+    ///
+    /// Example: codeboost plan import 412 plan.yaml
+    Import(import::ImportArgs),
+    /// Show a task's plan, its revisions, answers and suggestions
+    ///
+    /// Example: codeboost plan show 412 r2 --as yaml
+    Show(show::ShowArgs),
     /// Show what changed between two plans, and which approvals that costs
     ///
-    /// Example: codeboost plan diff old.yaml new.yaml
+    /// Takes two files, or two revisions of a task's plan.
+    ///
+    /// Example: codeboost plan diff 412 r2 r3
     Diff(diff::DiffArgs),
+    /// Approve the newest revision of a task's plan
+    ///
+    /// Work and review follow the newest approved revision. Commands that nobody allowed yet are
+    /// listed, and each is allowed by itself: by --allow-command, by --yes, or at the terminal.
+    ///
+    /// Example: codeboost plan approve 412 --allow-command "cargo test"
+    Approve(approve::ApproveArgs),
+    /// Edit a task's plan in an editor, or decide on a suggested edit
+    ///
+    /// The text opens again, with its problems on top, until it has no failures. Leave it
+    /// unchanged to give up.
+    ///
+    /// Example: codeboost plan edit 412
+    Edit(edit::EditArgs),
+    /// Take suggested edits from an assistant's answer in a file
+    ///
+    /// Each edit is tried by itself; when one fails the whole answer is refused.
+    ///
+    /// Example: codeboost plan suggest 412 --reply answer.json
+    Suggest(suggest::SuggestArgs),
+    /// Answer a question of a task's plan
+    ///
+    /// The answer goes into the next draft.
+    ///
+    /// Example: codeboost plan answer 412 1 "Count them as given up."
+    Answer(answer::AnswerArgs),
+    /// List, add and remove the commands that checks may run
+    ///
+    /// Example: codeboost plan allowed list
+    Allowed(allowed::AllowedArgs),
 }
 
 pub(crate) fn run(context: &Context, args: &PlanArgs) -> Result {
     match &args.what {
         What::Check(args) => check::run(context, args),
+        What::Import(args) => import::run(context, args),
+        What::Show(args) => show::run(context, args),
         What::Diff(args) => diff::run(context, args),
+        What::Approve(args) => approve::run(context, args),
+        What::Edit(args) => edit::run(context, args),
+        What::Suggest(args) => suggest::run(context, args),
+        What::Answer(args) => answer::run(context, args),
+        What::Allowed(args) => allowed::run(context, args),
     }
+}
+
+/// A revision on the command line: `r3` or `3`.
+fn parse_revision(text: &str) -> std::result::Result<u64, String> {
+    let number = text.strip_prefix('r').unwrap_or(text).parse().ok();
+    number.filter(|number| *number > 0).ok_or_else(|| "a revision is r1, r2 and so on".to_owned())
 }

@@ -78,7 +78,7 @@ pub fn try_edit(
     if !payload.is_empty() {
         return Err(payload);
     }
-    let made = apply(plan, edit).map_err(|problem| vec![problem])?;
+    let made = apply(plan, edit).map_err(|problem| vec![*problem])?;
     let value = serde_json::to_value(&made).map_err(|error| {
         vec![Problem::new(Code::Schema, "", error.to_string(), "a plan is JSON (2.2)", "")]
     })?;
@@ -151,27 +151,27 @@ fn word(op: Op) -> &'static str {
 }
 
 /// What the edit makes of a copy of the plan.
-fn apply(plan: &Plan, edit: &Edit) -> Result<Plan, Problem> {
+fn apply(plan: &Plan, edit: &Edit) -> Result<Plan, Box<Problem>> {
     let mut made = plan.clone();
     if edit.op == Op::AddItem {
         let new = edit.new_item.clone().ok_or_else(|| missing("new_item"))?;
         if new.id != edit.item {
-            return Err(Problem::new(
+            return refuse(
                 Code::EditItem,
                 "/item",
                 format!("the edit is of {}, and its new item is {}", edit.item, new.id),
                 "item equals the id of the new item (8.2)",
                 format!("write {} for both", new.id),
-            ));
+            );
         }
         if made.item(&new.id).is_some() {
-            return Err(Problem::new(
+            return refuse(
                 Code::EditItem,
                 "/item",
                 format!("there is an item {} already", new.id),
                 "the id of a new item is new (8.2)",
                 "choose a free id",
-            ));
+            );
         }
         made.items.push(new);
         return Ok(made);
@@ -187,7 +187,7 @@ fn apply(plan: &Plan, edit: &Edit) -> Result<Plan, Problem> {
     Ok(made)
 }
 
-fn change_item(item: &mut Item, edit: &Edit) -> Result<(), Problem> {
+fn change_item(item: &mut Item, edit: &Edit) -> Result<(), Box<Problem>> {
     match edit.op {
         Op::AddItem | Op::RemoveItem => {}
         Op::SetField => {
@@ -200,13 +200,13 @@ fn change_item(item: &mut Item, edit: &Edit) -> Result<(), Problem> {
         Op::AddFile => {
             let file = edit.file.clone().ok_or_else(|| missing("file"))?;
             if item.files.iter().any(|other| other.path == file.path) {
-                return Err(Problem::new(
+                return refuse(
                     Code::EditFile,
                     "/file/path",
                     format!("{} declares {} already", item.id, short(&file.path)),
                     "add_file is for a path that the item does not declare (8.2)",
                     "use update_file",
-                ));
+                );
             }
             item.files.push(file);
         }
@@ -228,13 +228,13 @@ fn change_item(item: &mut Item, edit: &Edit) -> Result<(), Problem> {
             let index = edit.check_index.ok_or_else(|| missing("check_index"))?;
             let n = item.acceptance.len();
             let at = usize::try_from(index).ok().filter(|at| *at < n).ok_or_else(|| {
-                Problem::new(
+                Box::new(Problem::new(
                     Code::EditIndex,
                     "/check_index",
                     format!("{} has {n} acceptance entries, and none at {index}", item.id),
                     "check_index counts from 0 and is in range (8.2)",
                     format!("use 0 to {}", n.saturating_sub(1)),
-                )
+                ))
             })?;
             item.acceptance.remove(at);
         }
@@ -245,34 +245,44 @@ fn change_item(item: &mut Item, edit: &Edit) -> Result<(), Problem> {
     Ok(())
 }
 
-fn missing(field: &str) -> Problem {
-    Problem::new(
+fn missing(field: &str) -> Box<Problem> {
+    Box::new(Problem::new(
         Code::EditPayload,
         format!("/{field}"),
         format!("{field} is null"),
         "an edit has exactly the fields that its op uses (8.2)",
         "give it a value",
-    )
+    ))
 }
 
-fn no_item(id: &ItemId) -> Problem {
-    Problem::new(
+fn no_item(id: &ItemId) -> Box<Problem> {
+    Box::new(Problem::new(
         Code::EditItem,
         "/item",
         format!("there is no item {id}"),
         "an edit is of an item of the plan (8.2)",
         "name an item of the plan",
-    )
+    ))
 }
 
-fn no_file(id: &ItemId, path: &str, pointer: &str) -> Problem {
-    Problem::new(
+fn no_file(id: &ItemId, path: &str, pointer: &str) -> Box<Problem> {
+    Box::new(Problem::new(
         Code::EditFile,
         pointer,
         format!("{id} does not declare {}", short(path)),
         "update_file and remove_file name a declared path exactly (8.2)",
         "use a path as the plan spells it; to change a path import a whole plan",
-    )
+    ))
+}
+
+fn refuse<T>(
+    code: Code,
+    pointer: &str,
+    message: String,
+    rule: &str,
+    mend: impl Into<String>,
+) -> Result<T, Box<Problem>> {
+    Err(Box::new(Problem::new(code, pointer, message, rule, mend)))
 }
 
 #[cfg(test)]

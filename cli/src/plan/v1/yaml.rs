@@ -484,3 +484,13 @@ fn looks_numeric(text: &str) -> bool {
     });
     digits(whole) && digits(fraction) && exponent && !(whole.is_empty() && fraction.is_empty())
 }
+
+/// Whether some reader of YAML takes this unquoted text for something other than a string.
+pub(crate) fn is_a_word_of_other_readers(text: &str) -> bool {
+    let folded = text.to_ascii_lowercase();
+    !matches!(Plain::of(text), Plain::Text)
+        || matches!(
+            folded.as_str(),
+            "y" | "n" | "yes" | "no" | "on" | "off" | "true" | "false" | "null" | "inf" | "nan"
+        )
+}
