@@ -10,6 +10,7 @@ mod init;
 mod ledger;
 mod link;
 mod plan;
+mod plan_store;
 mod publish;
 mod state;
 mod status;

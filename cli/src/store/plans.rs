@@ -283,7 +283,14 @@ impl WriteTx<'_> {
             detail: json!({
                 "revision": plan.revision, "digest": plan.digest(), "origin": origin.word(),
             }),
-            words: &format!("plan r{} by {}", plan.revision, origin.word()),
+            words: &match origin {
+                PlanOrigin::Import => format!("imported plan r{}", plan.revision),
+                PlanOrigin::Edit => format!("edited the plan to r{}", plan.revision),
+                PlanOrigin::Suggestion => format!("a suggestion made plan r{}", plan.revision),
+                PlanOrigin::Draft => format!("a draft made plan r{}", plan.revision),
+                PlanOrigin::Amendment => format!("an amendment made plan r{}", plan.revision),
+                PlanOrigin::Feedback => format!("feedback made plan r{}", plan.revision),
+            },
         })?;
         self.plan(task.id, plan.revision)?
             .ok_or_else(|| StoreError::Damaged("an added revision is missing".into()))

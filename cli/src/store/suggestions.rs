@@ -441,3 +441,153 @@ fn random_id() -> Uuid {
     let text = uuid::Uuid::new_v4().hyphenated().to_string();
     Uuid::parse(&text).expect("the hyphenated form is that of a Uuid")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::testing::World;
+    use crate::store::{NewPlanApproval, Store};
+
+    fn plan() -> Plan {
+        let text = include_str!("../../../schema/examples/plan-412-r3.json");
+        serde_json::from_str(text).expect("a plan")
+    }
+
+    fn edits() -> Vec<Edit> {
+        let text = include_str!("../../../schema/examples/plan-edit-412-r3.json");
+        let answer: codeboost_schema::plan_edit::PlanEdit =
+            serde_json::from_str(text).expect("edits");
+        answer.edits
+    }
+
+    fn add(store: &Store<'_>, task: &TaskRow, after: u64) -> Result<PlanRow, StoreError> {
+        let mut plan = plan();
+        plan.summary = format!("after {after}");
+        store.write(|tx| tx.add_plan(task, after, &plan, PlanOrigin::Import, &Actor::Person))
+    }
+
+    fn request(store: &Store<'_>, task: &TaskRow) -> RequestRow {
+        store.write(|tx| tx.new_suggestion_request(task)).expect("a request")
+    }
+
+    fn answer(store: &Store<'_>, request: &RequestRow) -> Option<Vec<SuggestionRow>> {
+        let actor = Actor::Agent("a".into());
+        store
+            .write(|tx| tx.put_suggestions(&request.id, "reply", &edits(), actor))
+            .expect("written")
+    }
+
+    fn take(
+        store: &Store<'_>,
+        task: &TaskRow,
+        row: &SuggestionRow,
+    ) -> Result<Taken<()>, StoreError> {
+        store.write(|tx| {
+            tx.take_suggestion(task, row, Actor::Person, |plan, edit| {
+                let mut made = plan.clone();
+                made.summary.clone_from(&edit.summary);
+                Ok::<_, ()>(made)
+            })
+        })
+    }
+
+    #[test]
+    fn a_revision_is_added_only_after_the_newest() {
+        let world = World::new();
+        let store = world.store();
+        let task = world.add_task(&store, 412);
+        assert_eq!(add(&store, &task, 0).expect("r1").plan.revision, 1);
+        assert!(matches!(add(&store, &task, 0), Err(StoreError::PlanMoved { found: 1, .. })));
+        assert_eq!(add(&store, &task, 1).expect("r2").plan.revision, 2);
+        let rows = store.read(|tx| tx.plans(task.id)).expect("rows");
+        assert_eq!(rows.iter().map(|row| row.plan.revision).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(rows[0].plan.summary, "after 0");
+    }
+
+    #[test]
+    fn only_the_newest_revision_is_approved_and_once() {
+        let world = World::new();
+        let store = world.store();
+        let task = world.add_task(&store, 412);
+        add(&store, &task, 0).expect("r1");
+        add(&store, &task, 1).expect("r2");
+        let approve = |revision, base: &codeboost_schema::ids::CommitId| {
+            let allow = [vec!["make".to_owned()]];
+            let approval = NewPlanApproval { revision, base, allow: &allow, actor: Actor::Person };
+            store.write(|tx| tx.approve_plan(&task, &approval))
+        };
+        let base = &task.base_commit_id;
+        assert!(matches!(approve(1, base), Err(StoreError::PlanMoved { found: 2, .. })));
+        let other = codeboost_schema::ids::CommitId::parse(&"1".repeat(40)).expect("an id");
+        assert!(matches!(approve(2, &other), Err(StoreError::TaskMoved(412))));
+        assert_eq!(store.read(|tx| tx.approved_plan(task.id)).expect("read"), None);
+        assert_eq!(
+            store.read(|tx| tx.allowed_commands()).expect("read"),
+            Vec::<Vec<String>>::new()
+        );
+        let first = approve(2, base).expect("approved");
+        assert_eq!(approve(2, base).expect("approved"), first);
+        add(&store, &task, 2).expect("r3");
+        let approved = store.read(|tx| tx.approved_plan(task.id)).expect("read").expect("a plan");
+        assert_eq!((approved.plan.revision, approved.approval.is_some()), (2, true));
+        let newest = store.read(|tx| tx.newest_plan(task.id)).expect("read").expect("a plan");
+        assert_eq!((newest.plan.revision, newest.approval), (3, None));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_is_kept_away() {
+        let world = World::new();
+        let store = world.store();
+        let task = world.add_task(&store, 412);
+        add(&store, &task, 0).expect("r1");
+        let late = request(&store, &task);
+        add(&store, &task, 1).expect("r2");
+        assert_eq!(answer(&store, &late), None);
+        let cancelled = request(&store, &task);
+        let end = |to, why: &str| {
+            store.write(|tx| tx.end_suggestion_request(&cancelled.id, to, why)).expect("written")
+        };
+        assert!(end(RequestState::Cancelled, &"x".repeat(5000)));
+        assert!(!end(RequestState::Failed, "later"));
+        assert_eq!(answer(&store, &cancelled), None);
+        let rows = store.read(|tx| tx.suggestion_requests(task.id)).expect("rows");
+        assert_eq!(
+            rows.iter().map(|row| row.state).collect::<Vec<_>>(),
+            [RequestState::Invalidated, RequestState::Cancelled]
+        );
+        assert_eq!(rows[1].reason.as_ref().map(String::len), Some(4000));
+        assert!(store.read(|tx| tx.suggestions(task.id)).expect("rows").is_empty());
+        let fine = request(&store, &task);
+        assert_eq!(answer(&store, &fine).expect("edits").len(), 2);
+        assert_eq!(answer(&store, &fine), None, "an answer is stored once");
+    }
+
+    #[test]
+    fn an_edit_is_taken_once_and_only_for_its_own_plan() {
+        let world = World::new();
+        let store = world.store();
+        let (task, other) = (world.add_task(&store, 412), world.add_task(&store, 413));
+        add(&store, &task, 0).expect("r1");
+        add(&store, &other, 0).expect("r1");
+        let rows = answer(&store, &request(&store, &task)).expect("edits");
+        assert!(matches!(take(&store, &other, &rows[0]), Err(StoreError::NoSuggestion(_))));
+        let refused = store.write(|tx| {
+            tx.take_suggestion(&task, &rows[0], Actor::Person, |_, _| Err::<Plan, _>("no"))
+        });
+        assert_eq!(refused.map_err(|e: StoreError| e).expect("an answer"), Taken::Refused("no"));
+        let Taken::Made(made) = take(&store, &task, &rows[0]).expect("an answer") else {
+            panic!("not taken");
+        };
+        assert_eq!(made.plan.revision, 2);
+        for (row, state) in rows.iter().zip([SuggestionState::Applied, SuggestionState::Stale]) {
+            let again = take(&store, &task, row).expect("an answer");
+            assert_eq!(again, Taken::NotOpen(state));
+            let dismissed = store.write(|tx| tx.dismiss_suggestion(row, Actor::Person));
+            assert!(!dismissed.expect("written"));
+        }
+        let state = store.read(|tx| tx.suggestion_request(&rows[0].request)).expect("read");
+        assert_eq!(state.map(|row| row.state), Some(RequestState::Consumed));
+        let untouched = store.read(|tx| tx.plans(other.id)).expect("rows");
+        assert_eq!(untouched.len(), 1);
+    }
+}

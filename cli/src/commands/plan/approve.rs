@@ -187,10 +187,12 @@ fn confirm_questions(context: &Context, args: &ApproveArgs, open: &[(u64, String
         context.out.note(format!("question {n}: {}", plain_line(question)));
     }
     let n = counted(open.len() as u64, "question");
-    match ask(&format!("{n} open. Approve anyway?")) {
+    match ask(&format!("No answer yet to {n}. Approve anyway?")) {
         Some(true) => Ok(()),
-        Some(false) | None => Err(Error::not_allowed(format!("{n} of the plan open"))
-            .hint("answer with codeboost plan answer ISSUE N TEXT")
-            .hint("or approve anyway with --confirm-open-questions")),
+        Some(false) | None => {
+            Err(Error::not_allowed(format!("the plan has {n} without an answer"))
+                .hint("answer with codeboost plan answer ISSUE N TEXT")
+                .hint("or approve anyway with --confirm-open-questions"))
+        }
     }
 }
