@@ -97,6 +97,8 @@ pub struct Facts {
     pub head: Tip,
     /// Every item of the plan, in its order.
     pub items: Vec<ItemFacts>,
+    /// Whether change requests were sent for which there is no new revision yet.
+    pub is_rejected: bool,
     /// The ambiguous segments that nobody decided, by id.
     pub ambiguous: Vec<u32>,
     /// The unplanned segments that nobody decided, by id.
@@ -342,6 +344,10 @@ pub fn blockers(facts: &Facts) -> Vec<Blocker> {
         let words = format!("Send {}", count(requests as usize, "pending change request"));
         push(Code::Requests, words, Some(Target::Notes(first.item.clone())));
     }
+    if facts.is_rejected {
+        let words = "Make the next revision: change requests were sent".to_owned();
+        push(Code::Requests, words, None);
+    }
     found
 }
 
@@ -370,6 +376,7 @@ mod gate_tests {
             base: Tip::Same,
             head: Tip::Same,
             items: vec![facts("P1"), facts("P2"), facts("P3")],
+            is_rejected: false,
             ambiguous: Vec::new(),
             unplanned: Vec::new(),
             unacknowledged: Vec::new(),
@@ -441,6 +448,10 @@ mod gate_tests {
                 "head: The head moved to 000000000000: link again -> None",
                 "base: The base is unknown: the remote does not answer -> None",
             ],
+        );
+        check(
+            |facts| facts.is_rejected = true,
+            &["requests: Make the next revision: change requests were sent -> None"],
         );
         check(|facts| facts.head = Tip::Gone, &["head: The head's branch is gone -> None"]);
     }

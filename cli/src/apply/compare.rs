@@ -18,7 +18,7 @@ use crate::approval::choice::{Choice, OUT_OF_SCOPE, OtherCopies, Placed};
 use crate::approval::freshness::{Approved, Now, Reason, Word, reasons};
 use crate::approval::policy::Reviewer;
 use crate::gate::Blocker;
-use crate::output::plain_line;
+use crate::output::{counted, plain_line};
 use crate::review::{Review, choice_words, form_segments, is_pending, segments_of, uuid};
 use crate::store::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState,
@@ -107,8 +107,10 @@ pub enum Effect {
     Note(Option<RepoBytes>),
     /// An open change request is withdrawn.
     WithdrawRequest(Uuid),
-    /// Something to carry out: `reject`, `merge`.
-    Errand(&'static str),
+    /// The pending change requests are sent, to be met by the next revision.
+    Reject(Vec<Uuid>),
+    /// The merge is to be carried out.
+    Merge,
 }
 
 /// What an approval covers.
@@ -497,7 +499,15 @@ impl Judge<'_, '_> {
                     }
                 }
             }
-            Effect::Errand(_) => {}
+            Effect::Reject(requests) => {
+                for note in &mut inputs.notes {
+                    if requests.contains(&note.made.decision) {
+                        note.state = NoteState::Sent;
+                    }
+                }
+                inputs.rejections.push(made);
+            }
+            Effect::Merge => {}
         }
     }
 
@@ -617,9 +627,8 @@ impl Judge<'_, '_> {
         let segments = after.segments_of(item);
         if let Some(ambiguous) = after.now.ambiguous.get(item) {
             let what = format!(
-                "{item} owns part of {} ambiguous change{}: assign or accept first",
-                ambiguous.len(),
-                if ambiguous.len() == 1 { "" } else { "s" }
+                "{item} owns part of {}: assign or accept first",
+                counted(ambiguous.len() as u64, "ambiguous change")
             );
             let mut why = Why::new(Refusal::Blocked, what);
             why.cause = Some(Word::Ambiguous.as_str().to_owned());
@@ -725,11 +734,7 @@ impl Judge<'_, '_> {
         let Some(first) = missing.first() else { return Ok(()) };
         let what = format!(
             "{} of {item} {} not shown in full, the first: {}",
-            if missing.len() == 1 {
-                "1 change".into()
-            } else {
-                format!("{} changes", missing.len())
-            },
+            counted(missing.len() as u64, "change"),
             if missing.len() == 1 { "was" } else { "were" },
             segment_name(link, first)
         );
@@ -850,12 +855,18 @@ impl Judge<'_, '_> {
         }
         self.same_revision()?;
         self.same_commit("head")?;
-        let n = after.inputs.notes.iter().filter(|note| is_pending(note)).count();
-        if n == 0 {
+        let pending: Vec<_> = after
+            .inputs
+            .notes
+            .iter()
+            .filter(|note| is_pending(note))
+            .map(|note| note.made.decision.clone())
+            .collect();
+        if pending.is_empty() {
             return Err(Why::new(Refusal::NothingToSend, "no change request is pending"));
         }
-        let words = format!("sent {n} change request{}", if n == 1 { "" } else { "s" });
-        Ok((Effect::Errand("reject"), words))
+        let words = format!("sent {}", counted(pending.len() as u64, "change request"));
+        Ok((Effect::Reject(pending), words))
     }
 
     fn merge(&self, after: &Review) -> Result<(Effect, String), Why> {
@@ -868,7 +879,7 @@ impl Judge<'_, '_> {
         if !after.blockers.is_empty() {
             return Err(Why::new(Refusal::Blocked, blocker_words(&after.blockers)));
         }
-        Ok((Effect::Errand("merge"), "asked to merge".to_owned()))
+        Ok((Effect::Merge, "asked to merge".to_owned()))
     }
 }
 
@@ -980,8 +991,7 @@ pub fn segment_name(link: &Link, segment: &Segment) -> String {
 #[must_use]
 pub fn blocker_words(blockers: &[Blocker]) -> String {
     let words: Vec<_> = blockers.iter().map(|blocker| blocker.words.as_str()).collect();
-    let n = blockers.len();
-    format!("{n} blocker{}: {}", if n == 1 { "" } else { "s" }, words.join("; "))
+    format!("{}: {}", counted(blockers.len() as u64, "blocker"), words.join("; "))
 }
 
 /// Whether a form belongs to this task: repository, task and plan, where it names them.

@@ -28,7 +28,7 @@ use crate::approval::since::{self, SinceFile};
 use crate::config::EvidenceSource;
 use crate::gate::{self, Blocker, CheckResult, Facts, ItemFacts, Tests, Tip};
 use crate::store::{
-    AcknowledgementRow, ApprovalRow, ChoiceRow, NoteKind, NoteRow, NoteState, TaskRow,
+    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState, TaskRow,
 };
 
 /// All that a review is judged from.
@@ -50,6 +50,8 @@ pub struct Inputs {
     pub acknowledgements: Vec<AcknowledgementRow>,
     /// Questions and change requests, oldest first.
     pub notes: Vec<NoteRow>,
+    /// Rejections that sent change requests, oldest first.
+    pub rejections: Vec<Made>,
     /// Evidence of checks, oldest first.
     pub checks: Vec<CheckResult>,
     /// Where evidence counts.
@@ -154,6 +156,11 @@ impl Review {
                     pending_requests: pending(&state.item),
                 })
                 .collect(),
+            is_rejected: self
+                .inputs
+                .rejections
+                .iter()
+                .any(|made| made.revision >= self.inputs.plan.revision),
             ambiguous: undecided(&Place::Ambiguous),
             unplanned: undecided(&Place::Unplanned),
             unacknowledged: self

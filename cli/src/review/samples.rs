@@ -55,6 +55,7 @@ pub(crate) fn review(sample: &Sample) -> Review {
         choices: Vec::new(),
         acknowledgements: Vec::new(),
         notes: Vec::new(),
+        rejections: Vec::new(),
         checks: checks.collect(),
         cmd_evidence: BTreeSet::from([EvidenceSource::Host]),
         policy: Policy::default(),
