@@ -15,11 +15,13 @@ pub struct Policy {
     pub required: u32,
     /// Those whose approval counts; empty for anybody.
     pub named: BTreeSet<String>,
+    /// Whether decisions count only with a signature, also of one unnamed reviewer.
+    pub signatures: bool,
 }
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { required: 1, named: BTreeSet::new() }
+        Self { required: 1, named: BTreeSet::new(), signatures: false }
     }
 }
 
@@ -47,7 +49,7 @@ impl Policy {
     /// Whether decisions count only with a signature.
     #[must_use]
     pub fn needs_signature(&self) -> bool {
-        self.required > 1 || !self.named.is_empty()
+        self.signatures || self.required > 1 || !self.named.is_empty()
     }
 
     /// Whether what this reviewer decides counts.
@@ -150,7 +152,7 @@ mod tests {
 
     #[test]
     fn named_reviewers_are_the_only_ones() {
-        let named = Policy { required: 1, named: BTreeSet::from(["a".to_owned()]) };
+        let named = Policy { named: BTreeSet::from(["a".to_owned()]), ..Policy::default() };
         check(&named, &[(Reviewer::Terminal("a".into()), true)], ApprovalState::Unreviewed);
         check(&named, &[(signed("b"), true)], ApprovalState::Unreviewed);
         check(&named, &[(signed("a"), true)], ApprovalState::Approved);

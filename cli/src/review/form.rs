@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use codeboost_schema::decisions::SignedForm;
 use codeboost_schema::form::{Form, FormError, SIGNED_PREFIX};
 
-use crate::config::AcceptedKey;
+use crate::config::{AcceptedKey, Config};
 use crate::store::{FormKey, verify_form_signature};
 
 /// Why a form is not accepted.
@@ -59,6 +59,14 @@ pub fn verify(signed: &SignedForm, accepted: &[AcceptedKey]) -> Result<Form, For
     } else {
         Err(FormRefusal::Signature { name: key.name.clone(), key: key.public_key.clone() })
     }
+}
+
+/// The keys whose forms are accepted: the repository's own, if it has one, and those that the
+/// configuration names.
+#[must_use]
+pub fn accepted_keys(own: Option<String>, config: &Config) -> Vec<AcceptedKey> {
+    let own = own.map(|public_key| AcceptedKey { name: "this repository".into(), public_key });
+    own.into_iter().chain(config.keys.iter().cloned()).collect()
 }
 
 fn signed_bytes(payload: &[u8]) -> Vec<u8> {

@@ -6,10 +6,12 @@
 //! | module | does |
 //! |---|---|
 //! | [`form`] | signs and checks approval forms |
+//! | [`read`] | reads all that a review is judged from |
 //!
 //! [`Review::judge`] is a rule: everything comes in with [`Inputs`].
 
 pub mod form;
+pub mod read;
 #[cfg(test)]
 pub(crate) mod samples;
 
@@ -117,7 +119,7 @@ impl Review {
             .map(|row| (row.key.clone(), row.choice.clone()))
             .collect();
         let placed = place(link, plan, &choices);
-        let now = Now::take(link, &placed, plan, |item| binding(&inputs, item));
+        let now = Now::take(link, &placed, plan, |item| binding_of(&inputs, item));
         let mut acknowledged: BTreeMap<SegmentKey, BTreeSet<String>> = BTreeMap::new();
         for row in &inputs.acknowledgements {
             if policy.counts(&row.made.reviewer) {
@@ -193,7 +195,7 @@ impl Review {
     /// The piece of work of an item.
     #[must_use]
     pub fn binding(&self, item: &ItemId) -> Binding {
-        binding(&self.inputs, item)
+        binding_of(&self.inputs, item)
     }
 
     /// The state of an item; `None` when the plan has no such item.
@@ -284,7 +286,9 @@ pub fn approved(row: &ApprovalRow) -> Approved {
     }
 }
 
-fn binding(inputs: &Inputs, item: &ItemId) -> Binding {
+/// The piece of work of an item.
+#[must_use]
+pub fn binding_of(inputs: &Inputs, item: &ItemId) -> Binding {
     Binding {
         repository: inputs.repository.clone(),
         task: uuid(&inputs.task.id),

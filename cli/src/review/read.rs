@@ -1,0 +1,353 @@
+//! Reads the review of a task: branches, plan, ledger, records, and the link made anew.
+//!
+//! The link is always made from the objects. A `link.json` in the outputs folder is for people and
+//! programs; no decision is ever compared with a file that lies in a work tree.
+
+use std::collections::BTreeMap;
+
+use codeboost_schema::form::Form;
+use codeboost_schema::ids::{CommitId, ItemId};
+use codeboost_schema::ledger::{Ledger, Origin};
+use codeboost_schema::link::Link;
+use codeboost_schema::plan::Plan;
+
+use crate::approval::choice::{Choice, Choices, Placed, place};
+use crate::approval::freshness::Now;
+use crate::approval::policy::Policy;
+use crate::config::{AcceptedKey, Config};
+use crate::gate::Tip;
+use crate::git::read::{self, Objects, ReadError};
+use crate::git::repository::{Repository, RepositoryError};
+use crate::git::run::GitError;
+use crate::link::assemble::{self, LinkError, Options};
+use crate::review::form::accepted_keys;
+use crate::review::{Explained, Inputs, Review, binding_of, form_segments, uuid};
+use crate::store::{LedgerRow, MergeRunRow, Store, StoreError, TaskRow};
+use crate::task::{Actor, TaskId, TaskState};
+
+/// Why a review can't be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ReviewError {
+    /// The state can't be read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The repository or its configuration can't be read.
+    #[error(transparent)]
+    Repository(#[from] RepositoryError),
+    /// Git failed.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// An object can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The history can't be linked.
+    #[error("can't link the changes of task #{issue}")]
+    Link {
+        /// The task's issue.
+        issue: u64,
+        /// Why.
+        source: LinkError,
+    },
+    /// No revision of the plan was approved.
+    #[error("task #{issue} has no approved plan")]
+    NoPlan {
+        /// The task's issue.
+        issue: u64,
+        /// The newest revision, if there is any.
+        newest: Option<u64>,
+    },
+}
+
+/// A review as it was read, with what is shown beside it.
+#[derive(Debug)]
+pub struct Loaded {
+    /// The judged review.
+    pub review: Review,
+    /// Why each stale item is stale.
+    pub explained: BTreeMap<ItemId, Explained>,
+    /// Who made each commit.
+    pub ledger: Vec<LedgerRow>,
+    /// Runs of the merge sequence, oldest first.
+    pub merge_runs: Vec<MergeRunRow>,
+    /// The issue's text.
+    pub body: Option<String>,
+    /// The local configuration.
+    pub config: Config,
+    /// When the newest record was made that the review is read from.
+    pub newest_record_at: Option<String>,
+    /// Changes with every change of the state by another process; for the transaction that
+    /// records what was decided on this review.
+    pub generation: i64,
+}
+
+/// What an older page showed, made again.
+#[derive(Debug)]
+pub struct OldPage {
+    /// Its link.
+    pub link: Link,
+    /// Where its segments stood.
+    pub placed: Vec<Placed>,
+    /// What an approval of its items would have covered.
+    pub now: Now,
+}
+
+/// Brings a task up to where its branches are.
+///
+/// The head is the commit that its branch names. The base is the newest commit of the base's
+/// branch that the head is made on, so that a rebase or a merge of the base moves it along. A
+/// branch that somebody else made is in review as soon as it has a commit and a plan.
+///
+/// # Errors
+/// [`ReviewError`] when git or the state can't be read or written.
+pub fn follow(repository: &Repository<'_>, store: &Store<'_>, task: TaskRow) -> Result<TaskRow, ReviewError> {
+    if task.state.is_closed() || task.state == TaskState::Merging {
+        return Ok(task);
+    }
+    let git = repository.git();
+    let Some(head) = git.resolve(&task.head_ref)? else { return Ok(task) };
+    let mut base = task.base_commit_id.clone();
+    if let Some(tip) = git.resolve(&task.base_ref)?
+        && let Some(fork) = git.merge_base(&tip, &head)?
+        && fork != head
+    {
+        base = fork;
+    }
+    if !git.is_ancestor(&base, &head)? {
+        return Ok(task);
+    }
+    let actor = Actor::Codeboost;
+    let moved = base != task.base_commit_id || head != task.head_commit_id;
+    let task = if moved {
+        store.keep_commits(task.id, [&base, &head])?;
+        store.write(|tx| tx.set_task_commits(&task, &base, &head, actor.clone()))?
+    } else {
+        task
+    };
+    if task.state != TaskState::Queued || base == head {
+        return Ok(task);
+    }
+    let (has_plan, is_ours) = store.read(|tx| -> Result<_, StoreError> {
+        let ledger = tx.ledger(task.id)?;
+        let runner = ledger.commits.values().any(|entry| entry.origin == Origin::Runner);
+        Ok((tx.approved_plan(task.id)?.is_some(), runner))
+    })?;
+    if !has_plan || is_ours {
+        return Ok(task);
+    }
+    let words = "its branch has changes to review";
+    Ok(store.write(|tx| tx.set_task_state(&task, TaskState::InReview, words, actor))?)
+}
+
+/// Reads the review of a task at the base and head that are recorded for it.
+///
+/// # Errors
+/// [`ReviewError`] when anything that it is read from can't be read whole.
+pub fn read(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+) -> Result<Loaded, ReviewError> {
+    read_at(repository, store, task, &task.base_commit_id, &task.head_commit_id)
+}
+
+/// Reads the review of a task at one pair of base and head.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_at(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    base: &CommitId,
+    head: &CommitId,
+) -> Result<Loaded, ReviewError> {
+    let config = repository.config()?;
+    let records = store.read(|tx| -> Result<_, StoreError> {
+        Ok(Records {
+            repository: uuid(&tx.repository_id()?),
+            generation: tx.generation()?,
+            plan: tx.approved_plan(task.id)?.map(|row| row.plan),
+            newest: tx.newest_plan(task.id)?.map(|row| row.plan.revision),
+            ledger: tx.ledger_rows(task.id)?,
+            approvals: tx.approvals(task.id)?,
+            choices: tx.choices(task.id)?,
+            acknowledgements: tx.acknowledgements(task.id)?,
+            notes: tx.notes(task.id)?,
+            rejections: tx.open_errands(task.id)?,
+            merge_runs: tx.merge_runs(task.id)?,
+            body: tx.issue(task.issue)?.and_then(|issue| issue.body),
+            newest_record_at: tx.newest_record_at(task.id)?,
+        })
+    })?;
+    let plan = records
+        .plan
+        .ok_or(ReviewError::NoPlan { issue: task.issue, newest: records.newest })?;
+    let link = link(repository, task.issue, &plan, &ledger_of(&records.ledger), base, head)?;
+    let review = Review::judge(Inputs {
+        repository: records.repository,
+        task: task.clone(),
+        plan,
+        link,
+        approvals: records.approvals,
+        choices: records.choices,
+        acknowledgements: records.acknowledgements,
+        notes: records.notes,
+        rejections: records
+            .rejections
+            .into_iter()
+            .filter(|errand| errand.kind == "reject")
+            .map(|errand| errand.made)
+            .collect(),
+        checks: store.check_results(task.id)?,
+        cmd_evidence: config.cmd_evidence.clone(),
+        policy: policy_of(&config),
+        base: tip(repository, &task.base_ref, base)?,
+        head: tip(repository, &task.head_ref, head)?,
+    });
+    let explained = store.read(|tx| review.explain(|digest| tx.snapshot(digest)))?;
+    Ok(Loaded {
+        review,
+        explained,
+        ledger: records.ledger,
+        merge_runs: records.merge_runs,
+        body: records.body,
+        config,
+        newest_record_at: records.newest_record_at,
+        generation: records.generation,
+    })
+}
+
+/// One consistent look at the state.
+struct Records {
+    repository: codeboost_schema::ids::Uuid,
+    generation: i64,
+    plan: Option<Plan>,
+    newest: Option<u64>,
+    ledger: Vec<LedgerRow>,
+    approvals: Vec<crate::store::ApprovalRow>,
+    choices: Vec<crate::store::ChoiceRow>,
+    acknowledgements: Vec<crate::store::AcknowledgementRow>,
+    notes: Vec<crate::store::NoteRow>,
+    rejections: Vec<crate::store::ErrandRow>,
+    merge_runs: Vec<MergeRunRow>,
+    body: Option<String>,
+    newest_record_at: Option<String>,
+}
+
+fn ledger_of(rows: &[LedgerRow]) -> Ledger {
+    let commits = rows.iter().map(|row| (row.commit_id.clone(), row.entry.clone()));
+    Ledger { schema_version: 1, commits: commits.collect() }
+}
+
+fn policy_of(config: &Config) -> Policy {
+    Policy {
+        required: config.reviewers.required,
+        named: config.reviewers.names.iter().cloned().collect(),
+        signatures: config.reviewers.signatures,
+    }
+}
+
+fn tip(repository: &Repository<'_>, name: &str, expected: &CommitId) -> Result<Tip, ReviewError> {
+    Ok(match repository.git().resolve(name)? {
+        Some(found) if found == *expected => Tip::Same,
+        Some(found) => Tip::Moved(found),
+        None => Tip::Gone,
+    })
+}
+
+fn link(
+    repository: &Repository<'_>,
+    issue: u64,
+    plan: &Plan,
+    ledger: &Ledger,
+    base: &CommitId,
+    head: &CommitId,
+) -> Result<Link, ReviewError> {
+    let objects = Objects::open(repository.git())?;
+    let history = read::history(repository.context(), &objects, base, head, None)?;
+    let project = repository.project_config(base)?;
+    let options = Options { generated: &project.generated, ..Options::default() };
+    assemble::link(&history, plan, ledger, &objects, &options)
+        .map_err(|source| ReviewError::Link { issue, source })
+}
+
+/// Makes again what the page of a form showed: the same commits, plan and ledger, and the choices
+/// of that time. `None` when that does not come out as the form says.
+///
+/// # Errors
+/// [`ReviewError::Store`] when the state can't be read.
+pub fn old_page(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    form: &Form,
+    review: &Review,
+) -> Result<Option<OldPage>, ReviewError> {
+    let (Some(revision), Some(base), Some(head)) = (form.revision, &form.base, &form.head) else {
+        return Ok(None);
+    };
+    let inputs = &review.inputs;
+    let (plan, ledger, decisions) = store.read(|tx| -> Result<_, StoreError> {
+        let plan = tx.plan(inputs.task.id, revision)?.map(|row| row.plan);
+        Ok((plan, tx.ledger_rows(inputs.task.id)?, tx.decisions(inputs.task.id)?))
+    })?;
+    let Some(plan) = plan else { return Ok(None) };
+    let then = form.rendered_at.as_str();
+    let rows: Vec<_> =
+        ledger.into_iter().filter(|row| row.recorded_at.as_str() <= then).collect();
+    let made = link(repository, inputs.task.issue, &plan, &ledger_of(&rows), base, head);
+    let link = match made {
+        Ok(link) if form.segments.as_ref() == Some(&form_segments(&link)) => link,
+        // Without its commits, or from another ledger: the page can't be made again.
+        Ok(_) | Err(ReviewError::Read(_) | ReviewError::Link { .. } | ReviewError::Git(_)) => {
+            return Ok(None);
+        }
+        Err(error) => return Err(error),
+    };
+    let mut choices = Choices::new();
+    for row in decisions.iter().filter(|row| row.made.at.as_str() <= then) {
+        if !inputs.policy.counts(&row.made.reviewer) {
+            continue;
+        }
+        let key = row.decision["key"].as_str();
+        let Some(key) = key.and_then(|key| codeboost_schema::ids::Digest::parse(key).ok()) else {
+            continue;
+        };
+        match row.kind.as_str() {
+            "accept" => {
+                choices.insert(key, Choice::Accepted);
+            }
+            "assign" => {
+                let item = row.decision["item"].as_str().and_then(|id| ItemId::parse(id).ok());
+                choices.extend(item.map(|item| (key, Choice::Assigned(item))));
+            }
+            "unresolve" => {
+                choices.remove(&key);
+            }
+            _ => {}
+        }
+    }
+    let placed = place(&link, &plan, &choices);
+    let now = Now::take(&link, &placed, &plan, |item| binding_of(inputs, item));
+    Ok(Some(OldPage { link, placed, now }))
+}
+
+/// The keys whose forms are accepted: this repository's own, and those that the configuration
+/// names.
+///
+/// # Errors
+/// [`StoreError`] when the own key can't be read.
+pub fn keys(store: &Store<'_>, config: &Config) -> Result<Vec<AcceptedKey>, StoreError> {
+    let own = store.key()?.map(|key| key.public_text());
+    Ok(accepted_keys(own, config))
+}
+
+/// The task that a form names; `None` when this state has no such task.
+///
+/// # Errors
+/// [`StoreError`] when the state can't be read.
+pub fn task_of(store: &Store<'_>, form: &Form) -> Result<Option<TaskRow>, StoreError> {
+    let Some(id) = form.task.as_ref().and_then(|id| TaskId::parse(id.as_str())) else {
+        return Ok(None);
+    };
+    store.read(|tx| tx.task(id))
+}
