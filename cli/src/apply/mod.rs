@@ -1,4 +1,445 @@
 //! Decisions: from a file or the terminal into the record.
+//!
+//! | module | does |
+//! |---|---|
+//! | [`read`] | the file: regular, bounded, not through links |
+//! | [`signature`] | the detached SSH signature and the allowed signers |
+//! | [`compare`] | which decisions can be recorded, and why the others can't |
+//! | [`record`] | all that can be, in one transaction |
+//! | [`verify`] | the same questions about an archived bundle, offline |
+//!
+//! | point | killed there |
+//! |---|---|
+//! | before the transaction | nothing is recorded; evidence without a record is harmless |
+//! | after it | everything is; the same file again is answered `already` |
+//! | before an errand is carried out | the errand is open and is carried out next time |
 
 pub mod compare;
+pub mod read;
+pub mod record;
 pub mod signature;
+pub mod verify;
+
+use std::collections::BTreeMap;
+
+use codeboost_schema::answers::{Answers, Refusal, Refused};
+use codeboost_schema::decisions::{Action, Decision, Decisions, DecisionsError};
+use codeboost_schema::form::Form;
+use codeboost_schema::ids::{Digest, ItemId, Uuid};
+
+use crate::apply::compare::{
+    Judgement, Page, Question, ShownSegments, belongs_to, judge, named, needs_page,
+};
+use crate::apply::read::ReadFileError;
+use crate::apply::record::{Recorded, record};
+use crate::apply::signature::{AllowedSigners, SignatureError, SignersError};
+use crate::approval::policy::Reviewer;
+use crate::config;
+use crate::context::time_text;
+use crate::git::repository::Repository;
+use crate::process::crash_point;
+use crate::review::form::{FormRefusal, verify};
+use crate::review::read::{Loaded, ReviewError, follow, keys, old_page, read, task_of};
+use crate::review::{Review, uuid};
+use crate::stage::{self, FileError};
+use crate::store::{Occasion, Store, StoreError, TaskRow};
+
+/// Why a whole file is refused, or can't be applied. Nothing was changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ApplyError {
+    /// The file can't be read.
+    #[error(transparent)]
+    File(#[from] ReadFileError),
+    /// The file is no decisions file.
+    #[error("{name} is no decisions file that can be applied")]
+    Malformed {
+        /// How the file was named.
+        name: String,
+        /// What is wrong.
+        source: DecisionsError,
+    },
+    /// The form is not accepted.
+    #[error("{name} carries a form that is not accepted")]
+    Form {
+        /// How the file was named.
+        name: String,
+        /// Why.
+        source: FormRefusal,
+    },
+    /// The form is for something else.
+    #[error("{name} belongs to another {what}")]
+    Elsewhere {
+        /// How the file was named.
+        name: String,
+        /// `repository`, `task` or `plan`.
+        what: &'static str,
+    },
+    /// The detached signature is not accepted.
+    #[error("the signature of {name} is not accepted")]
+    Signature {
+        /// How the file was named.
+        name: String,
+        /// Why.
+        source: SignatureError,
+    },
+    /// The allowed signers can't be read.
+    #[error("can't read the allowed signers in {place}")]
+    Signers {
+        /// Where they stand.
+        place: String,
+        /// What is wrong.
+        source: SignersError,
+    },
+    /// The configuration names allowed signers that are not there.
+    #[error("there are no allowed signers in {0}")]
+    NoSigners(String),
+    /// The review can't be read.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    /// The state can't be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// Other processes keep changing the state.
+    #[error("other processes keep changing the state")]
+    Busy,
+}
+
+/// What became of a file, or of decisions from the terminal.
+#[derive(Debug)]
+pub struct Applied {
+    /// The report.
+    pub answers: Answers,
+    /// The task; `None` when the form is of a page without one.
+    pub task: Option<TaskRow>,
+    /// Who decided, as far as that is proven.
+    pub reviewer: Reviewer,
+    /// The review as it stands now.
+    pub review: Option<Review>,
+    /// Sentences that the person must see.
+    pub notices: Vec<String>,
+    /// What was recorded now, in words.
+    pub words: Vec<String>,
+    /// Whether one of the decisions that were recorded, now or before, asks to merge.
+    pub asks_to_merge: bool,
+}
+
+/// A decisions file as it was read.
+#[derive(Debug, Clone, Copy)]
+pub struct FileInput<'a> {
+    /// How messages name it.
+    pub name: &'a str,
+    /// Its bytes.
+    pub bytes: &'a [u8],
+    /// The bytes of its detached signature, if there is one.
+    pub signature: Option<&'a [u8]>,
+}
+
+/// So often a file is judged anew when other processes change the state meanwhile.
+const MAX_TRIES: usize = 5;
+
+/// Applies a decisions file.
+///
+/// # Errors
+/// [`ApplyError`] when the file is refused as a whole or the state can't be read or written; then
+/// nothing is recorded.
+pub fn apply_file(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    file: FileInput<'_>,
+) -> Result<Applied, ApplyError> {
+    let name = || file.name.to_owned();
+    let decisions = Decisions::parse(file.bytes)
+        .map_err(|source| ApplyError::Malformed { name: name(), source })?;
+    let config = repository.config().map_err(ReviewError::from)?;
+    let keys = keys(store, &config)?;
+    let form = verify(&decisions.form, &keys)
+        .map_err(|source| ApplyError::Form { name: name(), source })?;
+    let elsewhere = |what| ApplyError::Elsewhere { name: name(), what };
+    let here = store.read(|tx| tx.repository_id())?;
+    if form.repository != uuid(&here) {
+        return Err(elsewhere("repository"));
+    }
+    let Some(task) = task_of(store, &form)? else {
+        if form.task.is_some() {
+            return Err(elsewhere("task"));
+        }
+        return without_task(store, &decisions);
+    };
+    let task = follow(repository, store, task)?;
+    let mut notices = Vec::new();
+    let reviewer = reviewer(repository, store, &config, &task, file, &mut notices)?;
+    let rows = ShownSegments::Rows(&decisions.shown);
+    let asked = Asked {
+        form: Some(&form),
+        decisions: &decisions.decisions,
+        shown: rows,
+        reviewer: &reviewer,
+        file: Some(file),
+    };
+    let (mut applied, loaded) = decide(repository, store, &task, &asked, |review| {
+        belongs_to(&form, review).map_err(elsewhere)
+    })?;
+    if loaded.review.inputs.policy.needs_signature() && file.signature.is_none() {
+        notices.push(loaded.review.inputs.policy.words().join("; "));
+    }
+    applied.notices = notices;
+    Ok(applied)
+}
+
+/// Decisions from the terminal, made on the review as it stands.
+///
+/// `seen`: the item whose whole text was printed, if any.
+///
+/// # Errors
+/// As [`apply_file`].
+pub fn apply_actions(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    actions: Vec<Action>,
+    seen: Option<&ItemId>,
+) -> Result<Applied, ApplyError> {
+    let decisions: Vec<_> = actions
+        .into_iter()
+        .map(|action| Decision::new(uuid(&uuid::Uuid::new_v4().hyphenated()), action))
+        .collect();
+    let reviewer = Reviewer::Terminal(store.person().to_owned());
+    let asked = Asked {
+        form: None,
+        decisions: &decisions,
+        shown: seen.map_or(ShownSegments::Nothing, ShownSegments::Item),
+        reviewer: &reviewer,
+        file: None,
+    };
+    Ok(decide(repository, store, task, &asked, |_| Ok(()))?.0)
+}
+
+/// What is to be decided.
+struct Asked<'a> {
+    form: Option<&'a Form>,
+    decisions: &'a [Decision],
+    shown: ShownSegments<'a>,
+    reviewer: &'a Reviewer,
+    file: Option<FileInput<'a>>,
+}
+
+/// Reads, judges and records, again when another process came between.
+fn decide(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    asked: &Asked<'_>,
+    check: impl Fn(&Review) -> Result<(), ApplyError>,
+) -> Result<(Applied, Loaded), ApplyError> {
+    for _ in 0..MAX_TRIES {
+        let loaded = read(repository, store, task)?;
+        check(&loaded.review)?;
+        let recorded = recorded_contents(store, asked.decisions)?;
+        let page = match asked.form {
+            Some(form) if needs_page(form, &loaded.review) => {
+                old_page(repository, store, form, &loaded.review)?
+            }
+            _ => None,
+        };
+        let page = page.map(|page| Page { link: page.link, placed: page.placed, now: page.now });
+        let now = time_text(store.context().now());
+        let (judgement, after) = judge(&Question {
+            review: &loaded.review,
+            form: asked.form,
+            page: page.as_ref(),
+            decisions: asked.decisions,
+            shown: asked.shown,
+            reviewer: asked.reviewer,
+            recorded: &recorded,
+            now: &now,
+        });
+        if !judgement.steps.is_empty() {
+            let on = occasion(store, &loaded.review, asked)?;
+            crash_point(store.context(), "apply: before recording");
+            if record(store, loaded.generation, &on, &judgement.steps, &after)? == Recorded::Moved {
+                continue;
+            }
+            crash_point(store.context(), "apply: recorded");
+        }
+        let asks_to_merge = judgement
+            .steps
+            .iter()
+            .map(|step| step.decision.action.word())
+            .chain(judgement.already.iter().map(|named| named.kind.as_str()))
+            .any(|word| word == "merge");
+        let words = judgement.steps.iter().map(|step| step.words.clone()).collect();
+        let answers = answers(judgement, &after);
+        let applied = Applied {
+            answers,
+            task: Some(task.clone()),
+            reviewer: asked.reviewer.clone(),
+            review: Some(after),
+            notices: Vec::new(),
+            words,
+            asks_to_merge,
+        };
+        return Ok((applied, loaded));
+    }
+    Err(ApplyError::Busy)
+}
+
+fn recorded_contents(
+    store: &Store<'_>,
+    decisions: &[Decision],
+) -> Result<BTreeMap<Uuid, Digest>, StoreError> {
+    store.read(|tx| {
+        let mut found = BTreeMap::new();
+        for decision in decisions {
+            if let Some(content) = tx.decision_content(&decision.id)? {
+                found.insert(decision.id.clone(), content);
+            }
+        }
+        Ok(found)
+    })
+}
+
+fn occasion(
+    store: &Store<'_>,
+    review: &Review,
+    asked: &Asked<'_>,
+) -> Result<Occasion, StoreError> {
+    let inputs = &review.inputs;
+    let keep = |bytes: &[u8]| store.put_evidence(bytes);
+    Ok(Occasion {
+        task: inputs.task.id,
+        revision: inputs.plan.revision,
+        base: inputs.link.base.clone(),
+        head: inputs.link.head.clone(),
+        reviewer: asked.reviewer.clone(),
+        file: asked.file.map(|file| keep(file.bytes)).transpose()?,
+        signature: asked.file.and_then(|file| file.signature).map(keep).transpose()?,
+    })
+}
+
+/// Who decided: whoever signed the file, else the person at the terminal.
+fn reviewer(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    config: &config::Config,
+    task: &TaskRow,
+    file: FileInput<'_>,
+    notices: &mut Vec<String>,
+) -> Result<Reviewer, ApplyError> {
+    let terminal = || Reviewer::Terminal(store.person().to_owned());
+    let Some(signature) = file.signature else { return Ok(terminal()) };
+    let Some(signers) = allowed_signers(repository, config, task)? else {
+        notices.push(
+            "The signature is kept and was not checked: the configuration names no allowed_signers."
+                .into(),
+        );
+        return Ok(terminal());
+    };
+    let named = |name: &str| config.reviewers.names.iter().any(|known| known == name);
+    signers
+        .verify(file.bytes, signature, named, store.context().now())
+        .map(Reviewer::Signed)
+        .map_err(|source| ApplyError::Signature { name: file.name.to_owned(), source })
+}
+
+/// The allowed signers that the local configuration names; `None` when it names none.
+///
+/// Never read from the change under review: a file in the repository is that of the base's branch.
+fn allowed_signers(
+    repository: &Repository<'_>,
+    config: &config::Config,
+    task: &TaskRow,
+) -> Result<Option<AllowedSigners>, ApplyError> {
+    let (place, bytes) = match &config.allowed_signers {
+        None => return Ok(None),
+        Some(config::AllowedSigners::File(path)) => {
+            let bytes = stage::read(path).map_err(|error: FileError| {
+                if error.kind() == std::io::ErrorKind::NotFound {
+                    ApplyError::NoSigners(path.display().to_string())
+                } else {
+                    ApplyError::File(error.into())
+                }
+            })?;
+            (path.display().to_string(), bytes)
+        }
+        Some(config::AllowedSigners::Base(path)) => {
+            let git = repository.git();
+            let tip = git.resolve(&task.base_ref).map_err(ReviewError::from)?;
+            let tip = tip.unwrap_or_else(|| task.base_commit_id.clone());
+            let place = format!("{path} of {tip:.12}");
+            let bytes = git.file_at(&tip, path).map_err(ReviewError::from)?;
+            (place.clone(), bytes.ok_or(ApplyError::NoSigners(place))?)
+        }
+    };
+    AllowedSigners::parse(&bytes)
+        .map(Some)
+        .map_err(|source| ApplyError::Signers { place, source })
+}
+
+/// The answer to a page without a task: nothing of it can be recorded yet.
+fn without_task(store: &Store<'_>, decisions: &Decisions) -> Result<Applied, ApplyError> {
+    let refuse = |decision: &Decision| {
+        let of_page = matches!(
+            decision.action,
+            Action::Queue { .. } | Action::TrustIssue { .. } | Action::Lesson { .. }
+        );
+        Refused {
+            id: decision.id.clone(),
+            kind: decision.action.word().to_owned(),
+            reason: if of_page { Refusal::Blocked } else { Refusal::WrongState },
+            cause: None,
+            what: if of_page {
+                "this codeboost has no such page; use the command for it".to_owned()
+            } else {
+                "the page belongs to no task".to_owned()
+            },
+            before: None,
+            after: None,
+        }
+    };
+    let recorded = recorded_contents(store, &decisions.decisions)?;
+    let (already, refused): (Vec<_>, Vec<_>) = decisions
+        .decisions
+        .iter()
+        .partition(|decision| recorded.get(&decision.id) == Some(&decision.content));
+    Ok(Applied {
+        answers: Answers {
+            schema_version: 1,
+            applied: Vec::new(),
+            already: already.into_iter().map(named).collect(),
+            refused: refused.into_iter().map(refuse).collect(),
+            next: "codeboost status".to_owned(),
+        },
+        task: None,
+        reviewer: Reviewer::Terminal(store.person().to_owned()),
+        review: None,
+        notices: Vec::new(),
+        words: Vec::new(),
+        asks_to_merge: false,
+    })
+}
+
+fn answers(judgement: Judgement, after: &Review) -> Answers {
+    let issue = after.inputs.task.issue;
+    let is_refused = !judgement.refused.is_empty();
+    let rejected = judgement.steps.iter().any(|step| step.decision.action.word() == "reject");
+    let next = if rejected {
+        format!("make the next revision: codeboost plan edit {issue}")
+    } else if is_refused {
+        format!("look at what changed: codeboost render {issue}")
+    } else if after.blockers.is_empty() {
+        format!("nothing blocks the merge: codeboost merge {issue}")
+    } else {
+        format!("{} left: codeboost review {issue}", blockers(after.blockers.len()))
+    };
+    Answers {
+        schema_version: 1,
+        applied: judgement.steps.iter().map(|step| named(&step.decision)).collect(),
+        already: judgement.already,
+        refused: judgement.refused,
+        next,
+    }
+}
+
+fn blockers(n: usize) -> String {
+    crate::output::counted(n as u64, "blocker")
+}

@@ -304,7 +304,7 @@ fn segment_lines(review: &Review, segments: &[(&Segment, &Placed)], out: &Output
     }
     for (segment, placed) in segments {
         let file = &link.files[segment.file as usize];
-        let mut head = format!("  [{}] {}", segment.id, place_name(link, segment));
+        let mut head = format!("  {} {}", change_name(segment), place_name(link, segment));
         if let Some(old) = file.old_path.as_ref().filter(|old| **old != file.path) {
             head.push_str(&format!(" (from {})", plain_line(&old.lossy())));
         }
@@ -344,6 +344,12 @@ fn segment_lines(review: &Review, segments: &[(&Segment, &Placed)], out: &Output
         }
     }
     lines
+}
+
+/// The name by which commands take a segment: its id and the beginning of its key.
+#[must_use]
+pub fn change_name(segment: &Segment) -> String {
+    format!("{}.{}", segment.id, &segment.key.hex()[..8])
 }
 
 /// What must be known about a segment beside its text.

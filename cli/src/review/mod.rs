@@ -269,6 +269,13 @@ pub fn segments_of(link: &Link, placed: &[Placed], item: &ItemId) -> Vec<u32> {
     here.filter(|(_, p)| p.item() == Some(item)).map(|(segment, _)| segment.id).collect()
 }
 
+/// The code that ends the text of an item: whoever gives it says to have read that text.
+#[must_use]
+pub fn seen_code(review: &Review, item: &ItemId) -> String {
+    let fingerprint = review.now.fingerprints.get(item);
+    fingerprint.map_or_else(String::new, |fingerprint| fingerprint.hex().to_owned())
+}
+
 /// Whether a note is a change request that waits to be sent.
 #[must_use]
 pub fn is_pending(note: &NoteRow) -> bool {

@@ -73,8 +73,8 @@ pub struct Loaded {
     pub body: Option<String>,
     /// The local configuration.
     pub config: Config,
-    /// When the newest record was made that the review is read from.
-    pub newest_record_at: Option<String>,
+    /// The newest record that the review is read from: its place in the log, and when it was made.
+    pub newest_record: Option<(i64, String)>,
     /// Changes with every change of the state by another process; for the transaction that
     /// records what was decided on this review.
     pub generation: i64,
@@ -176,7 +176,7 @@ pub fn read_at(
             rejections: tx.open_errands(task.id)?,
             merge_runs: tx.merge_runs(task.id)?,
             body: tx.issue(task.issue)?.and_then(|issue| issue.body),
-            newest_record_at: tx.newest_record_at(task.id)?,
+            newest_record: tx.newest_record(task.id)?,
         })
     })?;
     let plan = records
@@ -212,7 +212,7 @@ pub fn read_at(
         merge_runs: records.merge_runs,
         body: records.body,
         config,
-        newest_record_at: records.newest_record_at,
+        newest_record: records.newest_record,
         generation: records.generation,
     })
 }
@@ -231,7 +231,7 @@ struct Records {
     rejections: Vec<crate::store::ErrandRow>,
     merge_runs: Vec<MergeRunRow>,
     body: Option<String>,
-    newest_record_at: Option<String>,
+    newest_record: Option<(i64, String)>,
 }
 
 fn ledger_of(rows: &[LedgerRow]) -> Ledger {

@@ -398,14 +398,16 @@ impl ReadTx<'_> {
         self.rows(&sql, task, |row| Ok(ErrandRow { made: made(row)?, kind: row.get(N_MADE)? }))
     }
 
-    /// When the newest record was made that a page of the task is made from: RFC 3339 UTC.
-    /// That a stage was made is no such record.
+    /// The newest record that a page of the task is made from: its place in the log, and when it
+    /// was made (RFC 3339 UTC). That a stage was made is no such record.
     ///
     /// # Errors
     /// [`StoreError`] when the state can't be read.
-    pub fn newest_record_at(&self, task: TaskId) -> Result<Option<String>, StoreError> {
-        let sql = "SELECT max(at) FROM events WHERE task = ?1 AND kind <> 'stage'";
-        Ok(self.sql().query_row(sql, [task.to_string()], |row| row.get(0))?)
+    pub fn newest_record(&self, task: TaskId) -> Result<Option<(i64, String)>, StoreError> {
+        let sql = "SELECT seq, at FROM events WHERE task = ?1 AND kind <> 'stage'
+             ORDER BY seq DESC LIMIT 1";
+        let read = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
+        Ok(self.sql().query_row(sql, [task.to_string()], read).optional()?)
     }
 }
 
@@ -855,7 +857,7 @@ mod tests {
         assert!(store.write(|tx| tx.end_errand(&merge.id, true, "merged")).expect("recorded"));
         assert!(open().is_empty());
         assert_eq!(
-            store.read(|tx| tx.newest_record_at(task.id)).expect("read").as_deref(),
+            store.read(|tx| tx.newest_record(task.id)).expect("read").map(|(_, at)| at).as_deref(),
             Some("2026-11-30T12:00:00Z")
         );
     }

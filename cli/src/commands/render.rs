@@ -1,0 +1,299 @@
+//! `codeboost render`: the page of a task, or of a link and a plan alone.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use codeboost_render::{Options, prepare};
+use codeboost_schema::canonical;
+use codeboost_schema::form::Form;
+use codeboost_schema::ids::Digest;
+use codeboost_schema::ledger::Ledger;
+use codeboost_schema::link::Link;
+use serde::Serialize;
+
+use crate::bundle::{GENERATOR, Surroundings, page_of_files, page_of_task};
+use crate::commands::open;
+use crate::commands::plan::input::{Input, SyntaxArgs};
+use crate::commands::plan::report::Report;
+use crate::context::{Context, time_text};
+use crate::error::{Error, Result};
+use crate::exit_code::Outcome;
+use crate::git::read::{self as objects, Objects};
+use crate::git::repository::Repository;
+use crate::link::verify::{verify_diff, verify_link};
+use crate::output::{counted, plain_line};
+use crate::review::form::sign;
+use crate::review::read::{self, Loaded};
+use crate::review::uuid;
+use crate::stage;
+use crate::store::{FormKey, Store, TaskRow};
+
+/// Arguments of `render`.
+#[derive(Debug, Args)]
+pub struct RenderArgs {
+    /// The task's issue, or a link.json; may be left out when one task is open
+    #[arg(value_name = "ISSUE|LINK")]
+    what: Option<String>,
+    /// The repository, with a link.json [default: the one here]
+    #[arg(long, value_name = "DIR")]
+    repo: Option<PathBuf>,
+    /// The plan that the link.json was made with
+    #[arg(long, value_name = "FILE")]
+    plan: Option<String>,
+    /// Who made each commit, for the words about commits
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Where to write the page; for a task its own folder below .codeboost
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    #[command(flatten)]
+    syntax: SyntaxArgs,
+}
+
+pub(crate) fn run(context: &Context, args: &RenderArgs) -> Result {
+    match &args.what {
+        Some(what) if what.parse::<u64>().is_err() => of_files(context, args, what),
+        what => {
+            if args.plan.is_some() || args.repo.is_some() || args.ledger.is_some() {
+                return Err(Error::usage("--plan, --repo and --ledger go with a link.json")
+                    .hint("codeboost render link.json --plan plan.yaml -o review.html"));
+            }
+            of_task(context, args, what.as_ref().and_then(|what| what.parse().ok()))
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Rendered<'a> {
+    path: String,
+    digest: &'a Digest,
+    wrote: bool,
+    read_only: Option<&'a str>,
+}
+
+fn tell(context: &Context, path: &Path, digest: &Digest, wrote: bool, read_only: Option<&str>) {
+    let path = path.display().to_string();
+    if context.out.is_json() {
+        context.out.json(&Rendered { path, digest, wrote, read_only });
+        return;
+    }
+    context.out.line(format!("{path}\n{digest}"));
+    if !wrote {
+        context.out.note("Nothing changed since it was made.");
+    }
+    if let Some(why) = read_only {
+        context.out.warn(format!("nothing can be decided with this page: {}", plain_line(why)));
+    }
+}
+
+fn of_task(context: &Context, args: &RenderArgs, issue: Option<u64>) -> Result {
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_any_task(issue))?;
+    let task = read::follow(&repository, &store, task)?;
+    let loaded = read::read(&repository, &store, &task)?;
+    let key = store.key()?;
+    let read_only = match &key {
+        _ if task.state.is_closed() => Some(format!("the task is {}", task.state)),
+        None => Some("this repository has no signing key".to_owned()),
+        Some(_) => None,
+    };
+    let path = match &args.output {
+        Some(path) => context.path(path),
+        None => repository.task_folder(task.issue)?.join("review.html"),
+    };
+    let source_date = context.source_date_epoch().map(time_text);
+    let inputs = inputs_digest(&loaded, key.as_ref(), source_date.as_deref(), &repository)?;
+    // With another place for the output nothing is known about what stands there.
+    let own_place = args.output.is_none();
+    let old = stage::read(&path).ok().map(|bytes| Digest::of(&bytes));
+    if own_place
+        && let Some(old) = &old
+        && store.read(|tx| tx.stage_is_current(task.id, STAGE, &inputs, Some(old)))?
+    {
+        tell(context, &path, old, false, read_only.as_deref());
+        return Ok(Outcome::Done);
+    }
+    let html = draw(&repository, &store, &loaded, key.as_ref(), source_date, read_only.clone())?;
+    let digest = Digest::of(html.as_bytes());
+    let wrote = stage::write_if_changed(&path, html.as_bytes())?;
+    if own_place {
+        store.write(|tx| tx.put_stage(&task, STAGE, &inputs, &digest))?;
+    }
+    tell(context, &path, &digest, wrote, read_only.as_deref());
+    Ok(Outcome::Done)
+}
+
+const STAGE: &str = "render";
+
+/// Digest of everything that a task's page is made from.
+fn inputs_digest(
+    loaded: &Loaded,
+    key: Option<&FormKey>,
+    source_date: Option<&str>,
+    repository: &Repository<'_>,
+) -> Result<Digest> {
+    let review = &loaded.review;
+    let inputs = &review.inputs;
+    let ledger: Vec<_> = loaded
+        .ledger
+        .iter()
+        .map(|row| (&row.commit_id, &row.entry, &row.recorded_by, &row.recorded_at))
+        .collect();
+    Ok(canonical::digest(&serde_json::json!({
+        "generator": GENERATOR,
+        "repository": name_of(repository),
+        "task": inputs.task.id,
+        "state": inputs.task.state,
+        "reason": inputs.task.reason,
+        "title": inputs.task.title,
+        "body": loaded.body,
+        "plan": inputs.link.plan.digest,
+        "base": inputs.link.base,
+        "head": inputs.link.head,
+        "items": review.form_items(),
+        "segments": review.form_segments(),
+        "blockers": review.blockers.iter().map(|one| &one.words).collect::<Vec<_>>(),
+        "ledger": ledger,
+        "config": loaded.config,
+        "key": key.map(FormKey::public_text),
+        "newest": loaded.newest_record,
+        "source_date": source_date,
+    })))
+}
+
+/// Name of a repository for people: that of the folder that holds it.
+fn name_of(repository: &Repository<'_>) -> String {
+    let common = repository.common_dir();
+    let folder = if common.file_name().is_some_and(|name| name == ".git") {
+        common.parent().unwrap_or(common)
+    } else {
+        common
+    };
+    let name = folder.file_name().map(|name| name.to_string_lossy().into_owned());
+    let name = name.unwrap_or_default();
+    name.strip_suffix(".git").map_or(name.clone(), str::to_owned)
+}
+
+fn draw(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    loaded: &Loaded,
+    key: Option<&FormKey>,
+    source_date: Option<String>,
+    read_only: Option<String>,
+) -> Result<String> {
+    let task = &loaded.review.inputs.task;
+    let rendered_at = source_date
+        .or_else(|| loaded.newest_record.as_ref().map(|(_, at)| at.clone()))
+        .unwrap_or_else(|| task.added_at.clone());
+    let surroundings = Surroundings {
+        repository: name_of(repository),
+        forge: loaded.config.forge,
+        body: loaded.body.clone(),
+        author: None,
+        ledger: &loaded.ledger,
+        merge_runs: &loaded.merge_runs,
+        read_only: read_only.clone(),
+        rendered_at: rendered_at.clone(),
+    };
+    let objects = Objects::open(store.git())?;
+    let page = page_of_task(&loaded.review, &loaded.explained, &surroundings, &objects)?;
+    let prepared = prepare(&page, &Options::default());
+    let form = key
+        .filter(|_| read_only.is_none())
+        .map(|key| sign(&form_of(loaded, task, key, &prepared.data_digest, rendered_at), key));
+    Ok(prepared.finish(form))
+}
+
+fn form_of(
+    loaded: &Loaded,
+    task: &TaskRow,
+    key: &FormKey,
+    data_digest: &Digest,
+    rendered_at: String,
+) -> Form {
+    let review = &loaded.review;
+    let inputs = &review.inputs;
+    Form {
+        schema_version: 1,
+        data_digest: data_digest.clone(),
+        repository: inputs.repository.clone(),
+        task: Some(uuid(&task.id)),
+        plan: Some(uuid(&task.plan_id)),
+        issue: Some(task.issue),
+        revision: Some(inputs.plan.revision),
+        base: Some(inputs.link.base.clone()),
+        head: Some(inputs.link.head.clone()),
+        items: Some(review.form_items()),
+        segments: Some(review.form_segments()),
+        threads: None,
+        rendered_at,
+        public_key: key.public_text(),
+    }
+}
+
+fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
+    let plan = args.plan.as_ref().ok_or_else(|| {
+        Error::usage("a link.json is rendered with the plan that it was made with")
+            .hint(format!("codeboost render {link} --plan plan.yaml -o review.html"))
+    })?;
+    let repository = match &args.repo {
+        Some(folder) => Repository::open_at(context, &context.path(folder))?,
+        None => Repository::open(context)?,
+    };
+    let text = stage::read(&context.path(link))?;
+    let again = "link again: codeboost link --base A --head B --plan plan.yaml --ledger ledger.json";
+    let parsed: Link = serde_json::from_slice(&text).map_err(|error| {
+        Error::from_error(&error).context(format!("{link} is no link.json")).hint(again)
+    })?;
+    let input = Input::read(context, plan, &args.syntax)?;
+    let plan = match input.plan() {
+        Ok(read) => read.plan,
+        Err(unreadable) => {
+            let (source, problems) = (&unreadable.source, unreadable.problems.as_slice());
+            Report { name: &input.name, source, plan: None, problems }.print(context);
+            return Ok(Outcome::Failed);
+        }
+    };
+    if plan.digest() != parsed.plan.digest {
+        return Err(Error::failed(format!(
+            "{link} was made with another plan: r{} of #{}, {}",
+            parsed.plan.revision, parsed.plan.issue, parsed.plan.digest
+        ))
+        .hint(again));
+    }
+    let ledger = match &args.ledger {
+        None => Ledger::default(),
+        Some(path) => Ledger::parse(&stage::read(&context.path(path))?).map_err(|error| {
+            Error::from_error(&error).context(format!("can't read {}", path.display()))
+        })?,
+    };
+    let git_objects = Objects::open(repository.git())?;
+    let diff = objects::final_diff(context, &git_objects, &parsed.base, &parsed.head)?;
+    verify_link(&parsed, &git_objects).and_then(|()| verify_diff(&parsed, &diff)).map_err(
+        |error| {
+            Error::from_error(&error)
+                .context(format!("{link} is not the difference of its base and head"))
+                .hint(again)
+        },
+    )?;
+    let why = "It was made from files alone: there is no task that decisions could belong to.";
+    let page = page_of_files(
+        &parsed,
+        &plan,
+        &ledger,
+        &git_objects,
+        why.to_owned(),
+        context.source_date_epoch(),
+    )?;
+    let html = prepare(&page, &Options::default()).finish(None);
+    let digest = Digest::of(html.as_bytes());
+    let path = context.path(args.output.clone().unwrap_or_else(|| "review.html".into()));
+    let wrote = stage::write_if_changed(&path, html.as_bytes())?;
+    context.out.detail(format!(
+        "{} proven against the commits",
+        counted(parsed.segments.len() as u64, "segment")
+    ));
+    tell(context, &path, &digest, wrote, Some(why));
+    Ok(Outcome::Done)
+}
