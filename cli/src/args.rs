@@ -51,6 +51,52 @@ pub struct Args {
 /// One variant per command word; each has its file in `commands/`.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Accept ambiguous or unplanned changes as they are
+    ///
+    /// The choice holds while content, copy number and number of copies stay the same. Warnings
+    /// on a change have to be acknowledged first.
+    ///
+    /// Example: codeboost accept 412 12.3f9a2b7c
+    Accept(commands::decide::ChangesArgs),
+    /// State that you saw a warning on changes
+    ///
+    /// Out-of-scope work, hidden characters, changed line endings, modes and links keep an item
+    /// from being approved until each is acknowledged, one by one.
+    ///
+    /// Example: codeboost acknowledge 412 12.3f9a2b7c --tag out-of-scope
+    Acknowledge(commands::decide::AcknowledgeArgs),
+    /// Record the decisions that a page saved, and carry out what they ask for
+    ///
+    /// Each decision is compared with what is there now: one that was made on something else is
+    /// refused, with what changed, and the rest goes on. All that is recorded is recorded at
+    /// once. The same file again changes nothing. Exit code 3 when a decision was refused.
+    ///
+    /// A page's form proves that this repository's key, or one that the configuration names, made
+    /// the page. A signature beside the file proves who decided. Neither proves that somebody
+    /// read what the page showed.
+    ///
+    /// Example: codeboost apply codeboost-decisions.json
+    Apply(commands::apply::ApplyArgs),
+    /// Approve an item from the terminal
+    ///
+    /// At a terminal the item is printed whole, and then you are asked. Elsewhere, give the code
+    /// that ended the text of `codeboost review ISSUE ITEM`: by that you say that you read it. An
+    /// item that changed since has another code.
+    ///
+    /// Example: codeboost approve 412 P1 --seen 3f9a2b7c1d2e
+    Approve(commands::decide::ApproveArgs),
+    /// Ask a question about an item
+    ///
+    /// It is recorded with the lines it is about, and changes nothing.
+    ///
+    /// Example: codeboost ask 412 P1 --text 'Why three attempts?'
+    Ask(commands::decide::NoteArgs),
+    /// Assign ambiguous or unplanned changes to an item
+    ///
+    /// The item's approval becomes stale: it is approved again with these changes in it.
+    ///
+    /// Example: codeboost assign 412 12.3f9a2b7c --to P2
+    Assign(commands::decide::AssignArgs),
     /// Say what is there, what is missing, and which feature needs it
     ///
     /// Changes nothing. Exit code 1 when something that every command needs is missing or broken.
@@ -91,6 +137,26 @@ pub enum Command {
     ///
     /// Example: codeboost publish 412 --draft
     Publish(commands::publish::PublishArgs),
+    /// Write the page on which changes are reviewed, offline
+    ///
+    /// For a task, the page carries a signed form, so that decisions saved in it can be applied.
+    /// From a link.json alone it is for reading. The digest that is printed lets others check that
+    /// they have this page. Run again on the same records it does nothing.
+    ///
+    /// Example: codeboost render 412
+    Render(commands::render::RenderArgs),
+    /// Request a change of an item, for the next revision
+    ///
+    /// It keeps the merge from happening until it is sent or withdrawn.
+    ///
+    /// Example: codeboost request 412 P1 --text 'Retry only on 5xx' --change 7.91c2aa04 --lines 2-4
+    Request(commands::decide::NoteArgs),
+    /// Show the review of a task: items, changes, reasons, blockers
+    ///
+    /// With an item, or ambiguous, unplanned or accepted, all its code.
+    ///
+    /// Example: codeboost review 412 P1
+    Review(commands::review::ReviewArgs),
     /// Back up the state
     State(commands::state::StateArgs),
     /// Show where each open task stands, and why
@@ -99,4 +165,21 @@ pub enum Command {
     Status(commands::status::StatusArgs),
     /// Add, list, cancel and remove tasks
     Task(commands::task::TaskArgs),
+    /// Take back what was chosen about ambiguous or unplanned changes
+    ///
+    /// Example: codeboost unresolve 412 12.3f9a2b7c
+    Unresolve(commands::decide::ChangesArgs),
+    /// Say what an archived page and its decisions prove, offline
+    ///
+    /// Checks that the form was signed, that the page's data is what was signed, that the
+    /// decisions were made on this page, and who signed them. Exit code 1 when anything was
+    /// altered or can't be proven. It does not check the page's own program: compare the digest
+    /// with the one that render printed.
+    ///
+    /// Example: codeboost verify review.html codeboost-decisions.json --signers allowed_signers
+    Verify(commands::verify::VerifyArgs),
+    /// Withdraw your approval of an item, or a pending change request
+    ///
+    /// Example: codeboost withdraw 412 P1
+    Withdraw(commands::decide::WithdrawArgs),
 }

@@ -7,6 +7,8 @@ use std::error::Error as StdError;
 
 use serde::Serialize;
 
+use crate::apply::ApplyError;
+use crate::apply::read::ReadFileError;
 use crate::config::ConfigError;
 use crate::exit_code;
 use crate::forge::ForgeError;
@@ -20,6 +22,7 @@ use crate::ledger::LedgerError;
 use crate::link::assemble::LinkError;
 use crate::merge::MergeError;
 use crate::output::{Output, Style};
+use crate::review::read::ReviewError;
 use crate::stage::FileError;
 use crate::store::StoreError;
 
@@ -388,6 +391,63 @@ impl From<LinkError> for Error {
                 Ok(error) => (*error).into(),
                 Err(_) => this,
             },
+        }
+    }
+}
+
+impl From<ReviewError> for Error {
+    fn from(error: ReviewError) -> Self {
+        match error {
+            ReviewError::Store(error) => error.into(),
+            ReviewError::Repository(error) => error.into(),
+            ReviewError::Git(error) => error.into(),
+            ReviewError::Read(error) => error.into(),
+            ReviewError::Link { issue, source } => {
+                Self::from(source).context(format!("can't link the changes of task #{issue}"))
+            }
+            ReviewError::NoPlan { issue, newest: None } => Self::from_error(&error)
+                .hint(format!("codeboost plan import {issue} FILE, then plan approve {issue}")),
+            ReviewError::NoPlan { issue, newest: Some(revision) } => Self::from_error(&error)
+                .hint(format!("r{revision} waits for it: codeboost plan approve {issue}")),
+        }
+    }
+}
+
+impl From<ReadFileError> for Error {
+    fn from(error: ReadFileError) -> Self {
+        match error {
+            ReadFileError::File(error) => error.into(),
+            ReadFileError::NotRegular(_) | ReadFileError::TooLarge { .. } => {
+                Self::from_error(&error).hint("nothing was changed")
+            }
+        }
+    }
+}
+
+impl From<ApplyError> for Error {
+    fn from(error: ApplyError) -> Self {
+        let nothing = "nothing was changed";
+        match error {
+            ApplyError::File(error) => error.into(),
+            ApplyError::Review(error) => error.into(),
+            ApplyError::Store(error) => error.into(),
+            ApplyError::Malformed { .. } => Self::from_error(&error)
+                .hint(nothing)
+                .hint("save the decisions again in the page they were made in"),
+            ApplyError::Form { .. } => Self::from_error(&error).hint(nothing).hint(
+                "a page made elsewhere needs its key under keys in the configuration; \
+                 codeboost key show prints a key",
+            ),
+            ApplyError::Elsewhere { .. } => Self::from_error(&error)
+                .hint(nothing)
+                .hint("apply it in the repository that the page was made in"),
+            ApplyError::Signature { .. } => Self::from_error(&error)
+                .hint(nothing)
+                .hint("ssh-keygen -Y sign -n codeboost-decisions -f KEY FILE makes a signature"),
+            ApplyError::Signers { .. } | ApplyError::NoSigners(_) => Self::from_error(&error)
+                .hint(nothing)
+                .hint("mend the file, or allowed_signers in the configuration"),
+            ApplyError::Busy => Self::from_error(&error).hint(nothing).hint("run this again"),
         }
     }
 }

@@ -298,11 +298,7 @@ fn recorded_contents(
     })
 }
 
-fn occasion(
-    store: &Store<'_>,
-    review: &Review,
-    asked: &Asked<'_>,
-) -> Result<Occasion, StoreError> {
+fn occasion(store: &Store<'_>, review: &Review, asked: &Asked<'_>) -> Result<Occasion, StoreError> {
     let inputs = &review.inputs;
     let keep = |bytes: &[u8]| store.put_evidence(bytes);
     Ok(Occasion {
@@ -370,9 +366,7 @@ fn allowed_signers(
             (place.clone(), bytes.ok_or(ApplyError::NoSigners(place))?)
         }
     };
-    AllowedSigners::parse(&bytes)
-        .map(Some)
-        .map_err(|source| ApplyError::Signers { place, source })
+    AllowedSigners::parse(&bytes).map(Some).map_err(|source| ApplyError::Signers { place, source })
 }
 
 /// The answer to a page without a task: nothing of it can be recorded yet.

@@ -59,7 +59,8 @@ pub fn bounded(path: &Path, max_bytes: usize) -> Result<Vec<u8>, ReadFileError> 
     // Whatever stands there by now: a link is not followed, a pipe is not waited for.
     let flags = rustix::fs::OFlags::NOFOLLOW | rustix::fs::OFlags::NONBLOCK;
     let flags = i32::try_from(flags.bits()).unwrap_or_default();
-    let file = std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(fail)?;
+    let file =
+        std::fs::OpenOptions::new().read(true).custom_flags(flags).open(path).map_err(fail)?;
     if !file.metadata().map_err(fail)?.is_file() {
         return Err(ReadFileError::NotRegular(path.to_owned()));
     }

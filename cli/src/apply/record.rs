@@ -40,12 +40,7 @@ pub fn record(
     })
 }
 
-fn follow(
-    tx: &WriteTx<'_>,
-    on: &Occasion,
-    step: &Step,
-    after: &Review,
-) -> Result<(), StoreError> {
+fn follow(tx: &WriteTx<'_>, on: &Occasion, step: &Step, after: &Review) -> Result<(), StoreError> {
     let id = &step.decision.id;
     match &step.effect {
         Effect::Withdraw(item) => tx.withdraw_approvals(on, id, item).map(drop),

@@ -51,7 +51,9 @@ pub(crate) fn run(context: &Context, args: &ApplyArgs) -> Result {
     if args.record_only || !applied.asks_to_merge {
         return Ok(outcome);
     }
-    Ok(outcome.max(super::carry_out(context, &repository, &store, &applied)?))
+    let issue = applied.task.as_ref().map_or(0, |task| task.issue);
+    context.out.note(format!("The merge is asked for: codeboost merge {issue} carries it out"));
+    Ok(outcome)
 }
 
 /// How decisions ended.

@@ -1,7 +1,7 @@
 //! The decisions of a page, from the terminal: `approve`, `assign`, `accept`, `acknowledge`,
 //! `withdraw`, `unresolve`, `request`, `ask`.
 
-use std::io::{IsTerminal as _, Read as _};
+use std::io::Read as _;
 
 use clap::Args;
 use codeboost_schema::decisions::Action;
@@ -10,7 +10,8 @@ use codeboost_schema::ids::{ItemId, SegmentKey, Uuid};
 use crate::apply::{self, Applied};
 use crate::bundle::text::{self, Part};
 use crate::commands::apply::{outcome, tell};
-use crate::commands::{confirm, open};
+use crate::commands::open;
+use crate::commands::plan::confirm;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
@@ -147,9 +148,8 @@ impl<'a> Desk<'a> {
     fn change(&self, name: &str) -> Result<(u32, SegmentKey)> {
         let issue = self.task.issue;
         let usage = || {
-            Error::usage(format!("{name:?} names no change")).hint(format!(
-                "codeboost review {issue} names them, such as 12.3f9a2b7c"
-            ))
+            Error::usage(format!("{name:?} names no change"))
+                .hint(format!("codeboost review {issue} names them, such as 12.3f9a2b7c"))
         };
         let (id, key) = name.split_once('.').ok_or_else(usage)?;
         let id: u32 = id.parse().map_err(|_| usage())?;
@@ -200,8 +200,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Result {
             .hint(format!("read it again: codeboost review {issue} {item}")));
         }
     } else {
-        let asks = std::io::stdin().is_terminal() && !context.out.is_json();
-        if !asks {
+        if context.out.is_json() || !confirm::can_ask() {
             return Err(Error::usage("an approval needs the code of the text that you read")
                 .hint(format!("codeboost review {issue} {item} ends with it; give it as --seen")));
         }
@@ -210,7 +209,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Result {
         {
             context.out.line(line);
         }
-        if !confirm(&format!("Approve {item} as it is printed above?"))? {
+        if confirm::ask(&format!("Approve {item} as it is printed above?")) != Some(true) {
             context.out.note("Nothing was recorded.");
             return Ok(Outcome::Done);
         }

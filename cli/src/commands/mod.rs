@@ -10,6 +10,8 @@ use crate::forge::local::{Local, LocalOptions};
 use crate::git::repository::Repository;
 use crate::store::{Store, TaskRow};
 
+pub mod apply;
+pub mod decide;
 pub mod doctor;
 pub mod generate;
 pub mod init;
@@ -19,12 +21,21 @@ pub mod link;
 pub mod log;
 pub mod plan;
 pub mod publish;
+pub mod render;
+pub mod review;
 pub mod state;
 pub mod status;
 pub mod task;
+pub mod verify;
 
 pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
     match command {
+        Command::Accept(args) => decide::accept(context, args),
+        Command::Acknowledge(args) => decide::acknowledge(context, args),
+        Command::Apply(args) => apply::run(context, args),
+        Command::Approve(args) => decide::approve(context, args),
+        Command::Ask(args) => decide::ask(context, args),
+        Command::Assign(args) => decide::assign(context, args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Generate(args) => generate::run(context, args),
         Command::Init(args) => init::run(context, args),
@@ -34,9 +45,15 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Log(args) => log::run(context, args),
         Command::Plan(args) => plan::run(context, args),
         Command::Publish(args) => publish::run(context, args),
+        Command::Render(args) => render::run(context, args),
+        Command::Request(args) => decide::request(context, args),
+        Command::Review(args) => review::run(context, args),
         Command::State(args) => state::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Task(args) => task::run(context, args),
+        Command::Unresolve(args) => decide::unresolve(context, args),
+        Command::Verify(args) => verify::run(context, args),
+        Command::Withdraw(args) => decide::withdraw(context, args),
     }
 }
 

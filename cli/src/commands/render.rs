@@ -242,7 +242,8 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
         None => Repository::open(context)?,
     };
     let text = stage::read(&context.path(link))?;
-    let again = "link again: codeboost link --base A --head B --plan plan.yaml --ledger ledger.json";
+    let again =
+        "link again: codeboost link --base A --head B --plan plan.yaml --ledger ledger.json";
     let parsed: Link = serde_json::from_slice(&text).map_err(|error| {
         Error::from_error(&error).context(format!("{link} is no link.json")).hint(again)
     })?;

@@ -99,7 +99,11 @@ pub struct OldPage {
 ///
 /// # Errors
 /// [`ReviewError`] when git or the state can't be read or written.
-pub fn follow(repository: &Repository<'_>, store: &Store<'_>, task: TaskRow) -> Result<TaskRow, ReviewError> {
+pub fn follow(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: TaskRow,
+) -> Result<TaskRow, ReviewError> {
     if task.state.is_closed() || task.state == TaskState::Merging {
         return Ok(task);
     }
@@ -179,9 +183,8 @@ pub fn read_at(
             newest_record: tx.newest_record(task.id)?,
         })
     })?;
-    let plan = records
-        .plan
-        .ok_or(ReviewError::NoPlan { issue: task.issue, newest: records.newest })?;
+    let plan =
+        records.plan.ok_or(ReviewError::NoPlan { issue: task.issue, newest: records.newest })?;
     let link = link(repository, task.issue, &plan, &ledger_of(&records.ledger), base, head)?;
     let review = Review::judge(Inputs {
         repository: records.repository,
@@ -292,8 +295,7 @@ pub fn old_page(
     })?;
     let Some(plan) = plan else { return Ok(None) };
     let then = form.rendered_at.as_str();
-    let rows: Vec<_> =
-        ledger.into_iter().filter(|row| row.recorded_at.as_str() <= then).collect();
+    let rows: Vec<_> = ledger.into_iter().filter(|row| row.recorded_at.as_str() <= then).collect();
     let made = link(repository, inputs.task.issue, &plan, &ledger_of(&rows), base, head);
     let link = match made {
         Ok(link) if form.segments.as_ref() == Some(&form_segments(&link)) => link,

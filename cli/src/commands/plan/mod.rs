@@ -9,7 +9,7 @@ mod allowed;
 mod answer;
 mod approve;
 mod check;
-mod confirm;
+pub(crate) mod confirm;
 mod diff;
 mod edit;
 mod import;
