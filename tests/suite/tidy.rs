@@ -110,7 +110,10 @@ fn each_package_has_one_door() {
     let doors: &[(&str, &[&str])] = &[
         ("gix::", &["cli/src/git/"]),
         ("gix_ignore::", &["cli/src/git/"]),
-        ("rustix::", &["cli/src/apply/read.rs", "cli/src/execute/", "cli/src/process.rs", "cli/src/store/"]),
+        (
+            "rustix::",
+            &["cli/src/apply/read.rs", "cli/src/execute/", "cli/src/process.rs", "cli/src/store/"],
+        ),
         ("rusqlite::", &["cli/src/store/"]),
         ("jsonschema::", &["schema/src/"]),
         ("comrak::", &["render/src/"]),
