@@ -17,7 +17,35 @@ fn repo() -> TestEnv {
     assert_eq!(env.run_in("repo", ["init", "-q"]).code, 0);
     let done = env.run_in("repo", ["task", "add", "5", "--base", "main", "--head", "topic"]);
     assert_eq!(done.code, 0, "{done}");
+    plan(&env, &["P1", "P2", "P3"]);
     env
+}
+
+/// Imports a revision with these items, each adding a file, and approves it.
+fn plan(env: &TestEnv, items: &[&str]) {
+    let items: Vec<_> = items
+        .iter()
+        .map(|id| {
+            serde_json::json!({
+                "id": id, "title": "Add a file", "intent": "It is needed",
+                "files": [{
+                    "path": format!("new/{id}.txt"), "kind": "add", "renamed_from": null,
+                    "change": "New",
+                }],
+                "acceptance": [{"type": "check", "text": "The file is there"}],
+                "depends_on": [],
+            })
+        })
+        .collect();
+    let plan = serde_json::json!({
+        "schema_version": 1, "issue": 5, "revision": 1, "summary": "Add files",
+        "items": items, "questions": [],
+    });
+    env.write("plan.json", plan.to_string());
+    for args in [&["plan", "import", "5", "../plan.json"][..], &["plan", "approve", "5"]] {
+        let done = env.run_in("repo", args);
+        assert_eq!(done.code, 0, "{done}");
+    }
 }
 
 fn commit(env: &TestEnv, message: &str, file: &str, text: &str) {
@@ -84,6 +112,7 @@ fn what_is_recorded_stays() {
     assert_snapshot!(record(&["topic~2", "topic~3"], "P2"));
     assert_snapshot!(record(&["topic~2", "nowhere"], "P2"));
     assert_snapshot!(record(&["topic~2"], "p2"));
+    assert_snapshot!(record(&["topic~2"], "P9"));
     assert_eq!(json(&env), before);
     // A trailer that says something else changes nothing either.
     assert_eq!(env.run_in("repo", ["ledger", "record", "topic~2", "--item", "P3"]).code, 0);
@@ -171,4 +200,31 @@ fn the_configuration_of_the_repository_does_not_change_what_is_read() {
     let done = env.run_in("repo", args);
     assert_eq!(done.code, 0, "{done}");
     assert_eq!(json(&env)["commits"].as_object().unwrap().len(), 3, "{done}");
+}
+
+#[test]
+fn commits_of_an_item_that_a_revision_removed_are_nobodys_and_say_so() {
+    let env = repo();
+    assert_eq!(env.run_in("repo", ["ledger", "adopt", "--from-trailers"]).code, 0);
+    plan(&env, &["P1", "P3"]);
+    let two = id(&env, "topic~2");
+    let removed = serde_json::json!({"item": null, "origin": "adopted", "was": "P2"});
+    assert_eq!(json(&env)["commits"][&two], removed);
+    assert_snapshot!(env.redact(&env.run_in("repo", ["ledger", "show"]).to_string()));
+    // Another item of the old name owns nothing that the old one made.
+    plan(&env, &["P1", "P2"]);
+    assert_eq!(json(&env)["commits"][&two], removed);
+    let log = env.run_in("repo", ["log", "5"]).stdout;
+    assert!(log.contains("r2 removed P2; its commits are nobody's now"), "{log}");
+}
+
+#[test]
+fn without_a_plan_no_commit_can_be_anybodys() {
+    let env = TestEnv::new();
+    env.git(".", ["init", "-q", "repo"]);
+    commit(&env, "base", "a.txt", "0\n");
+    assert_eq!(env.run_in("repo", ["init", "-q"]).code, 0);
+    assert_eq!(env.run_in("repo", ["task", "add", "5", "--base", "main"]).code, 0);
+    assert_snapshot!(env.run_in("repo", ["ledger", "record", "HEAD", "--item", "P1"]));
+    assert_eq!(env.run_in("repo", ["ledger", "record", "HEAD", "--item", "none"]).code, 0);
 }

@@ -207,7 +207,7 @@ fn vouch(
 ) -> Result {
     store.keep_commits(task.id, entries.iter().map(|(commit, _)| commit))?;
     let new = store
-        .write(|tx| tx.record_commits(task, entries, None, Actor::Person))
+        .write(|tx| tx.record_commits(task, entries, Actor::Person))
         .map_err(|error: StoreError| error)?;
     let new: BTreeSet<_> = new.into_iter().collect();
     let (recorded, already): (Vec<_>, Vec<_>) =

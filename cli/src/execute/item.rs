@@ -560,7 +560,7 @@ pub fn end(
             Worker::Agent(name) => Actor::Agent(name.clone()),
         };
         let entry = Entry::new(Some(item.id.clone()), Origin::Runner);
-        tx.record_commits(&task, &[(commit_id.clone(), entry)], Some(plan.revision), actor)?;
+        tx.record_commits(&task, &[(commit_id.clone(), entry)], actor)?;
         tx.commit_workspace(&row, &commit_id, &out_of_scope)
     })?;
     crash_point(repository.context(), "end-recorded");

@@ -6,7 +6,7 @@ use codeboost_schema::ids::{CommitId, ItemId};
 use codeboost_schema::ledger::{Entry, Ledger};
 use serde_json::json;
 
-use crate::ledger::{self, Rewrite};
+use crate::ledger::{self, LedgerError, Rewrite};
 use crate::store::tx::{parsed, parsed_opt, to_sql};
 use crate::store::{Event, ReadTx, StoreError, TaskRow, WriteTx};
 use crate::task::{Actor, TaskId};
@@ -87,21 +87,32 @@ impl ReadTx<'_> {
 impl WriteTx<'_> {
     /// Records who made commits. What is recorded already in the same way is nothing new.
     ///
-    /// `revision`: the plan's revision that the items are of. Keep the commits first
-    /// ([`crate::store::Store::keep_commits`]). Returns the commits that are new.
+    /// The items have to be of the approved plan or, before the first approval, of the newest.
+    /// Keep the commits first ([`crate::store::Store::keep_commits`]). Returns the commits that are
+    /// new.
     ///
     /// # Errors
-    /// [`StoreError::Ledger`] when one has another entry; then nothing may be recorded, so let the
-    /// transaction fail.
+    /// [`StoreError::Ledger`] when one has another entry, or the plan no such item, and
+    /// [`StoreError::NoPlan`]; then nothing may be recorded, so let the transaction fail.
     pub fn record_commits(
         &self,
         task: &TaskRow,
         entries: &[(CommitId, Entry)],
-        revision: Option<u64>,
         actor: Actor,
     ) -> Result<Vec<CommitId>, StoreError> {
         let known = recorded(&self.ledger_rows(task.id)?);
         let new = ledger::additions(&known, entries)?;
+        let plan = match self.approved_plan(task.id)? {
+            Some(row) => Some(row),
+            None => self.newest_plan(task.id)?,
+        };
+        for item in new.iter().filter_map(|(_, entry)| entry.item.as_ref()) {
+            let plan = plan.as_ref().ok_or(StoreError::NoPlan(task.issue))?;
+            if plan.plan.item(item).is_none() {
+                return Err(LedgerError::NoItem(item.clone()).into());
+            }
+        }
+        let revision = plan.map(|row| row.plan.revision);
         self.insert(task, &new, revision, actor)?;
         Ok(new.into_iter().map(|(commit, _)| commit).collect())
     }
@@ -226,7 +237,6 @@ fn recorded(rows: &[LedgerRow]) -> BTreeMap<CommitId, Entry> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::LedgerError;
     use crate::store::testing::World;
     use codeboost_schema::ledger::Origin;
 
@@ -238,17 +248,14 @@ mod tests {
         Entry::new(item.map(|item| ItemId::parse(item).expect("an item")), origin)
     }
 
-    fn items(names: &[&str]) -> BTreeSet<ItemId> {
-        names.iter().map(|name| ItemId::parse(name).expect("an item")).collect()
-    }
-
     #[test]
     fn a_late_collision_leaves_nothing_of_the_batch() {
         let world = World::new();
         let store = world.store();
         let task = world.add_task(&store, 1);
+        world.approve_plan(&store, &task, &["P1", "P2"]);
         let record = |entries: &[(CommitId, Entry)]| {
-            store.write(|tx| tx.record_commits(&task, entries, Some(1), Actor::Codeboost))
+            store.write(|tx| tx.record_commits(&task, entries, Actor::Codeboost))
         };
         let first = [(commit(1), entry(Some("P1"), Origin::Runner))];
         assert_eq!(record(&first).expect("recorded"), [commit(1)]);
@@ -270,23 +277,21 @@ mod tests {
         let world = World::new();
         let store = world.store();
         let task = world.add_task(&store, 1);
+        world.approve_plan(&store, &task, &["P1", "P3"]);
         let first = [
             (commit(1), entry(Some("P1"), Origin::Runner)),
             (commit(3), entry(Some("P3"), Origin::Adopted)),
         ];
-        store
-            .write(|tx| {
-                tx.record_commits(&task, &first, Some(1), Actor::Person)?;
-                tx.retire_items(&task, &items(&["P1"]), 2)?;
-                tx.retire_items(&task, &items(&["P1", "P3"]), 3)
-            })
-            .map_err(|error: StoreError| error)
-            .expect("recorded");
+        let record = |entries: &[(CommitId, Entry)]| {
+            store.write(|tx| tx.record_commits(&task, entries, Actor::Person))
+        };
+        record(&first).expect("recorded");
+        world.approve_plan(&store, &task, &["P1"]);
+        let error = record(&[(commit(4), entry(Some("P3"), Origin::Adopted))]).expect_err("no P3");
+        assert!(matches!(error, StoreError::Ledger(LedgerError::NoItem(_))), "{error}");
         // What the first entry recorded is still no conflict.
-        let new = store
-            .write(|tx| tx.record_commits(&task, &first, Some(3), Actor::Person))
-            .expect("a replay");
-        assert_eq!(new, []);
+        assert_eq!(record(&first).expect("a replay"), []);
+        world.approve_plan(&store, &task, &["P1", "P3"]);
         let pairs = [
             (commit(1), commit(11), Rewrite::Plain),
             (commit(3), commit(13), Rewrite::Plain),
@@ -304,11 +309,20 @@ mod tests {
         );
         // A new item of the old name has commits of its own.
         let later = [(commit(4), entry(Some("P3"), Origin::Runner))];
-        store
-            .write(|tx| tx.record_commits(&task, &later, Some(3), Actor::Codeboost))
-            .expect("recorded");
+        record(&later).expect("recorded");
         let ledger = store.read(|tx| tx.ledger(task.id)).expect("a ledger");
         assert_eq!(ledger.commits[&commit(4)], later[0].1);
+    }
+
+    #[test]
+    fn without_a_plan_nothing_can_be_anybodys() {
+        let world = World::new();
+        let store = world.store();
+        let task = world.add_task(&store, 1);
+        let first = [(commit(1), entry(Some("P1"), Origin::Adopted))];
+        let error =
+            store.write(|tx| tx.record_commits(&task, &first, Actor::Person)).expect_err("no plan");
+        assert!(matches!(error, StoreError::NoPlan(1)), "{error}");
     }
 
     #[test]
@@ -316,10 +330,8 @@ mod tests {
         let world = World::new();
         let store = world.store();
         let task = world.add_task(&store, 1);
-        let first = [(commit(1), entry(Some("P1"), Origin::Runner))];
-        store
-            .write(|tx| tx.record_commits(&task, &first, None, Actor::Codeboost))
-            .expect("recorded");
+        let first = [(commit(1), entry(None, Origin::Foreign))];
+        store.write(|tx| tx.record_commits(&task, &first, Actor::Person)).expect("recorded");
         for sql in ["UPDATE ledger SET item = 'P2'", "DELETE FROM ledger"] {
             let refused = store.write(|tx| Ok::<_, StoreError>(tx.sql().execute(sql, []).is_err()));
             assert!(refused.expect("a transaction"), "{sql}");

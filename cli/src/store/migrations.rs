@@ -71,7 +71,8 @@ mod tests {
             assert!(name.starts_with(&format!("{:04}_", step.number)), "{name}");
             assert_eq!(std::fs::read_to_string(file).expect("a text"), step.sql, "{name}");
         }
-        assert!(MIGRATIONS.is_sorted_by(|a, b| a.number < b.number));
+        let numbers: Vec<_> = MIGRATIONS.iter().map(|step| step.number).collect();
+        assert_eq!(numbers, (1..=newest()).collect::<Vec<_>>(), "no step is left out");
     }
 
     #[test]

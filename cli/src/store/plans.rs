@@ -298,7 +298,8 @@ impl WriteTx<'_> {
 
     /// Records that a person approved the newest revision, and allows commands with it.
     ///
-    /// Assignments to items that it no longer has end. A revision that is approved already stays
+    /// Assignments to items that it no longer has end, and commits made for them become nobody's. A
+    /// revision that is approved already stays
     /// as it is.
     ///
     /// # Errors
@@ -342,6 +343,8 @@ impl WriteTx<'_> {
         )?;
         let items = row.plan.items.iter().map(|item| &item.id);
         self.end_assignments_to_removed_items(task.id, approval.revision, items)?;
+        let kept = row.plan.items.iter().map(|item| item.id.clone()).collect();
+        self.retire_items(task, &kept, approval.revision)?;
         self.log(&Event {
             task: Some(task.id),
             kind: "plan-approved",

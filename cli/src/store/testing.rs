@@ -9,7 +9,8 @@ use crate::context::Context;
 use crate::git::repository::Repository;
 use crate::output::{ColorChoice, Format, Output};
 use crate::process;
-use crate::store::{NewTask, Store, TaskRow};
+use crate::store::{NewPlanApproval, NewTask, PlanOrigin, Store, TaskRow};
+use crate::task::Actor;
 
 /// A temporary folder and the world as seen from it.
 pub(crate) struct World {
@@ -88,5 +89,44 @@ impl World {
             })
             .map_err(|error: crate::store::StoreError| error)
             .expect("a task")
+    }
+
+    /// Adds a revision with these items to the plan of a task and approves it.
+    pub(crate) fn approve_plan(&self, store: &Store<'_>, task: &TaskRow, items: &[&str]) -> u64 {
+        let items: Vec<_> = items
+            .iter()
+            .map(|id| {
+                serde_json::json!({
+                    "id": id, "title": "T", "intent": "I",
+                    "files": [{
+                        "path": format!("{id}.txt"), "kind": "edit", "renamed_from": null,
+                        "change": "C",
+                    }],
+                    "acceptance": [{"type": "check", "text": "A"}],
+                    "depends_on": [],
+                })
+            })
+            .collect();
+        let plan = serde_json::json!({
+            "schema_version": 1, "issue": task.issue, "revision": 1, "summary": "S",
+            "items": items, "questions": [],
+        });
+        let plan = serde_json::from_value(plan).expect("a plan");
+        store
+            .write(|tx| {
+                let after = tx.newest_plan(task.id)?.map_or(0, |row| row.plan.revision);
+                let row = tx.add_plan(task, after, &plan, PlanOrigin::Import, &Actor::Person)?;
+                let approval = NewPlanApproval {
+                    revision: row.plan.revision,
+                    base: &task.base_commit_id,
+                    allow: &[],
+                    actor: Actor::Person,
+                };
+                tx.approve_plan(task, &approval)
+            })
+            .map_err(|error: crate::store::StoreError| error)
+            .expect("an approved plan")
+            .plan
+            .revision
     }
 }
