@@ -11,6 +11,7 @@ mod ledger;
 mod link;
 mod plan;
 mod plan_store;
+mod plan_styles;
 mod publish;
 mod state;
 mod status;
