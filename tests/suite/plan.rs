@@ -246,3 +246,25 @@ fn a_comparison_names_every_change_and_what_it_costs() {
     env.write("new.yaml", "a: b\n");
     assert_eq!(env.run(["plan", "diff", "plan.yaml", "new.yaml"]).code, 1);
 }
+
+#[test]
+fn a_text_that_is_cut_by_a_comment_is_told() {
+    let env = repo();
+    env.write("plan.yaml", changed("title: Count attempts", "title: Count attempts, see #412"));
+    let done = check(&env, &[]);
+    assert_eq!(done.code, 0, "{done}");
+    assert_snapshot!(done.stdout.split("\n\n").find(|part| part.contains("[cut-text]")).unwrap());
+}
+
+#[test]
+fn the_plan_of_the_guide_has_no_failures() {
+    let guide = include_str!("../../schema/plan-guide.md");
+    let plan = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();
+    let env = repo();
+    env.write("repo/src/greet.py", "text\n");
+    env.git("repo", ["add", "."]);
+    env.git("repo", ["commit", "-q", "-m", "greet"]);
+    env.write("plan.yaml", plan);
+    let done = check(&env, &["--issue", "7", "--allow-command", "python3 -m unittest"]);
+    assert_snapshot!(done);
+}

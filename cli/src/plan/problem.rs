@@ -52,6 +52,8 @@ pub enum Code {
     OpenQuestions,
     /// Two items will probably own one change.
     LikelyAmbiguous,
+    /// A text that ends where a comment begins, probably unmeant.
+    CutText,
     /// An answer with edits that has another shape than its schema.
     EditSchema,
     /// Edits for another revision.
@@ -76,7 +78,8 @@ impl Code {
             Self::NoTestCommand
             | Self::CommandNotAllowed
             | Self::OpenQuestions
-            | Self::LikelyAmbiguous => Severity::Warning,
+            | Self::LikelyAmbiguous
+            | Self::CutText => Severity::Warning,
             Self::Parse
             | Self::IntegerRange
             | Self::Version

@@ -4,6 +4,8 @@ use std::ops::Range;
 
 use serde_json::{Map, Number, Value};
 
+use super::problem::Problem;
+
 /// Bytes of the text, from and to.
 pub type Span = Range<usize>;
 
@@ -146,6 +148,8 @@ pub struct Document {
     pub source: Source,
     /// The value.
     pub root: Node,
+    /// What is allowed and was probably not meant, by place.
+    pub warnings: Vec<Problem>,
 }
 
 impl Document {

@@ -59,6 +59,7 @@ pub(super) fn run(context: &Context, args: &CheckArgs) -> Result {
         Err(unreadable) => return Ok(report(&unreadable.source, None, &unreadable.problems)),
     };
     let mut problems = Surroundings::read(&repository, &base)?.judge(&plan, args.issue, &allowed);
+    problems.extend(document.warnings.iter().cloned());
     locate(&mut problems, &document);
     Ok(report(&document.source, Some(&plan), &problems))
 }

@@ -67,6 +67,7 @@ impl Judged {
                     store.read(|tx| tx.allowed_commands())?.into_iter().collect();
                 let surroundings = Surroundings::read(repository, &task.base_commit_id)?;
                 let mut problems = surroundings.judge(&plan, Some(task.issue), &allowed);
+                problems.extend(document.warnings.iter().cloned());
                 locate(&mut problems, &document);
                 Ok(Self { source: document.source, plan: Some(plan), problems })
             }

@@ -50,7 +50,7 @@ pub(super) struct Fault {
 
 /// The faults found so far.
 #[derive(Debug, Default)]
-pub(super) struct Faults(Vec<Fault>);
+pub(super) struct Faults(Vec<Fault>, Vec<Fault>);
 
 /// The text can't be read further; the fault is recorded.
 #[derive(Debug)]
@@ -67,6 +67,20 @@ impl Faults {
         if self.0.len() < MAX_FAULTS {
             let (message, mend) = (message.into(), mend.into());
             self.0.push(Fault { span, code: Code::Parse, message, rule, mend });
+        }
+    }
+
+    /// Records what is allowed and was probably not meant.
+    pub(super) fn warn(
+        &mut self,
+        span: Span,
+        code: Code,
+        message: String,
+        rule: &'static str,
+        mend: &str,
+    ) {
+        if self.1.len() < MAX_FAULTS {
+            self.1.push(Fault { span, code, message, rule, mend: mend.to_owned() });
         }
     }
 
@@ -204,20 +218,27 @@ pub fn parse(bytes: &[u8], syntax: Syntax) -> Result<Document, (Source, Vec<Prob
         }
     };
     let source = Source::new(text.to_owned());
+    let Faults(refused, warned) = faults;
     match root {
-        Ok(root) if faults.0.is_empty() => Ok(Document { source, root }),
+        Ok(root) if refused.is_empty() => {
+            let warnings = placed(warned, &source);
+            Ok(Document { source, root, warnings })
+        }
         _ => {
-            faults.0.sort_by_key(|fault| (fault.span.start, fault.span.end));
-            let problems = faults.0.into_iter().map(|fault| {
-                let mut problem =
-                    Problem::new(fault.code, "", fault.message, fault.rule, fault.mend);
-                problem.place = Some(source.place(&fault.span));
-                problem
-            });
-            let problems = problems.collect();
+            let problems = placed(refused, &source);
             Err((source, problems))
         }
     }
+}
+
+fn placed(mut faults: Vec<Fault>, source: &Source) -> Vec<Problem> {
+    faults.sort_by_key(|fault| (fault.span.start, fault.span.end));
+    let problems = faults.into_iter().map(|fault| {
+        let mut problem = Problem::new(fault.code, "", fault.message, fault.rule, fault.mend);
+        problem.place = Some(source.place(&fault.span));
+        problem
+    });
+    problems.collect()
 }
 
 /// A value that stands for one that was refused; the fault is recorded.

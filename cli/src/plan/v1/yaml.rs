@@ -11,6 +11,7 @@ use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
 
 use super::number;
 use super::parse::{Faults, MAX_DEPTH, RULE_NUMBER, Stop, refused, short};
+use crate::plan::problem::Code;
 use crate::plan::source::{Kind, Member, Node, Span};
 
 const RULE: &str = "the input is one YAML 1.2 document (1.2)";
@@ -262,6 +263,9 @@ impl Builder<'_> {
             self.key(value, &plain, span);
             return;
         }
+        if style == ScalarStyle::Plain {
+            self.warn_of_cut(value, &span);
+        }
         let kind = match plain {
             Plain::Text => Kind::Text(value.to_owned()),
             Plain::Null => Kind::Null,
@@ -292,6 +296,24 @@ impl Builder<'_> {
             }
         };
         self.add(Node { span, kind });
+    }
+
+    /// Warns of `title: Mend #412`, which is the text `Mend` and a comment.
+    fn warn_of_cut(&mut self, value: &str, span: &Span) {
+        let after = &self.text[span.end..];
+        let comment = after.trim_start_matches([' ', '\t']).strip_prefix('#');
+        if comment.is_some_and(|comment| comment.starts_with(|c: char| c.is_ascii_digit())) {
+            self.faults.warn(
+                span.clone(),
+                Code::CutText,
+                format!(
+                    "the text ends with {}; what follows is a comment",
+                    short(last_word(value))
+                ),
+                "a # after a space begins a comment (7)",
+                "put the whole text in quotes if the rest belongs to it",
+            );
+        }
     }
 
     /// Where the key of the value that is read now stands.
@@ -413,6 +435,10 @@ impl Builder<'_> {
         };
         self.faults.stop(at..at, format!("this is not YAML: {info}"), RULE, mend)
     }
+}
+
+fn last_word(text: &str) -> &str {
+    text.rsplit(' ').next().unwrap_or(text)
 }
 
 /// What a plain scalar spells.
