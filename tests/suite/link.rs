@@ -120,6 +120,26 @@ pub(crate) fn segments(link: &Value) -> Vec<String> {
         .collect()
 }
 
+/// Each changed line by itself, with who touched it: `P1 P2 +3 text`.
+pub(crate) fn lines_with_owners(link: &Value) -> String {
+    let mut out = String::new();
+    for segment in link["segments"].as_array().unwrap() {
+        let Some(op) = segment["op"].as_str() else { continue };
+        let owners = segment["owners"].as_array().unwrap().iter();
+        let mut owners: Vec<&str> = owners.map(|owner| owner.as_str().unwrap()).collect();
+        if segment["foreign"] == json!(true) {
+            owners.push("nobody");
+        }
+        let start = segment["old_start"].as_u64().or(segment["new_start"].as_u64()).unwrap();
+        let text = segment["text"].as_str().unwrap();
+        for (line, n) in text.split_inclusive('\n').zip(start..) {
+            let line = line.trim_end_matches('\n');
+            out.push_str(&format!("{} {op}{n} {line}\n", owners.join(" ")));
+        }
+    }
+    out
+}
+
 /// Compares the segments with lines of the form that [`segments`] gives.
 #[track_caller]
 pub(crate) fn shows(link: &Value, expected: &str) {

@@ -9,6 +9,8 @@ mod help;
 mod init;
 mod ledger;
 mod link;
+mod link_blocks;
+mod link_random;
 mod plan;
 mod plan_store;
 mod plan_styles;

@@ -5,8 +5,9 @@
 //! diff matches b with another new line, go on with that line; the first one that the range made
 //! gives its touchers. If the chain ends at a base line that the final diff removes, all commits
 //! that changed any line between the two places are taken. For a removed line likewise with the
-//! sides exchanged. No chain is endless: both alignments pair each line at most once, and the
-//! first line of a chain is unpaired in the final diff.
+//! sides exchanged. As long as both alignments pair each line at most once no chain is endless,
+//! because its first line is unpaired in the final diff. Where merges left one base line in two
+//! files of the head, a chain that comes back to a line ends there.
 //!
 //! Where nothing between the two places was changed, or they lie in different files, the commits
 //! that gave the file its path are taken, else all that changed it: no line of the final diff is
@@ -69,6 +70,7 @@ impl<'a> Aligner<'a> {
     pub(crate) fn added(&mut self, place: HeadPlace) -> LineOwner {
         let mut at = place;
         let mut is_realigned = false;
+        let mut seen: Vec<Entity> = Vec::new();
         loop {
             let entity = self.touches.entity_at(at);
             if !self.touches.replay.is_base(entity) {
@@ -77,9 +79,10 @@ impl<'a> Aligner<'a> {
             }
             is_realigned = true;
             match self.match_of_base(entity) {
-                Match::With(next) => at = next,
-                Match::Unpaired => return self.between(entity, place),
+                Match::With(next) if !seen.contains(&entity) => at = next,
+                Match::With(_) | Match::Unpaired => return self.between(entity, place),
             }
+            seen.push(entity);
         }
     }
 
@@ -87,6 +90,7 @@ impl<'a> Aligner<'a> {
     pub(crate) fn removed(&mut self, entity: Entity) -> LineOwner {
         let mut at = entity;
         let mut is_realigned = false;
+        let mut seen: Vec<Entity> = Vec::new();
         loop {
             let Some(place) = self.touches.place_of(at) else {
                 let touched = self.touches.gone(at);
@@ -99,8 +103,11 @@ impl<'a> Aligner<'a> {
             };
             is_realigned = true;
             match self.match_of_head(place) {
-                Match::With(next) => at = next,
-                Match::Unpaired => return self.between(entity, place),
+                Match::With(next) if !seen.contains(&at) => {
+                    seen.push(at);
+                    at = next;
+                }
+                Match::With(_) | Match::Unpaired => return self.between(entity, place),
             }
         }
     }
