@@ -160,7 +160,8 @@ function layHunks(entries, f, wanted) {
   let next = 1;
   f.hunks.forEach((h, n) => {
     layUnchanged(entries, f, whole, next, h.news[0] || nextNew(h), h);
-    entries.push({ t: 'hunk', f, h, i: n });
+    const isWhole = (app.index.files[f.file].status === 'added' || app.index.files[f.file].status === 'deleted') && h.ids.every(wanted);
+    if (!isWhole) entries.push({ t: 'hunk', f, h, i: n });
     let last = -1;
     for (let i = 0; i < h.n; i++) {
       const seg = h.segments[i];
@@ -262,7 +263,7 @@ function laySince(entries, since) {
 /** Whether a segment has more to say than its lines. @param {number} seg */
 function needsBar(seg) {
   const meta = view.metas.get(seg);
-  return Boolean(meta?.tags?.length) || app.derived.choices.has(seg)
+  return Boolean(meta?.tags?.length || meta?.coarse) || app.derived.choices.has(seg)
     || app.model.rowNameOf(seg) === 'ambiguous' || app.model.rowNameOf(seg) === 'unplanned'
     || app.index.notes.some((note) => note.segment === seg) || app.drafts.some((d) => d.segment === seg);
 }
@@ -274,7 +275,7 @@ function owner(seg) {
   const choice = app.derived.choices.get(seg);
   if (choice) return choice.item ? [choice.item, ''] : ['Accepted', 'am'];
   const row = app.model.rowNameOf(seg);
-  return row === 'unplanned' ? ['Unplanned', 'un'] : row === 'ambiguous' ? ['! Ambiguous', 'am'] : [row, ''];
+  return row === 'unplanned' ? ['Unplanned', 'un'] : row === 'ambiguous' ? ['!Ambiguous', 'am'] : [row, ''];
 }
 
 /** @param {number} seg @param {number} from @param {number} to */
@@ -436,7 +437,7 @@ function drawHunk(entry) {
   const h = /** @type {Lines} */ (entry.h);
   const node = el('div', 'hunk');
   const place = h.kinds.search(/[^ ]/);
-  const context = h.contexts.get(place) ?? '';
+  const context = (h.contexts.get(place) ?? '').replace(/\r$/, '');
   node.append(say(el('span', '', '⋯ '), context, false));
   const others = [...new Set(h.ids.filter((id) => !view.places.has(id)).map((id) => app.model.rowNameOf(id)))];
   if (others.length) {
@@ -475,7 +476,8 @@ function drawCard(entry) {
   part(node, 'title').textContent = changeTitle(change, before, after);
   const facts = part(node, 'facts');
   const fact = (/** @type {any} */ to, /** @type {string} */ name, /** @type {Node|string} */ a, /** @type {Node|string} */ b) => {
-    to.append(el('dt', '', name), el('dd', '', a, ' → ', b));
+    const isSame = (a instanceof Node ? a.textContent : a) === (b instanceof Node ? b.textContent : b);
+    to.append(el('dt', '', name), isSame ? el('dd', '', b) : el('dd', '', a, ' → ', b));
   };
   const path = (/** @type {string|undefined} */ text) => (text === undefined ? '–' : bdi(text));
   fact(facts, 'Path', path(before ? file.old_path ?? file.path : undefined), path(after ? file.path : undefined));
@@ -532,7 +534,7 @@ function drawChange(entry) {
   const [label, tone] = owner(seg);
   if (tone) node.classList.add(tone);
   if (seg === app.current) node.classList.add('cur');
-  part(node, 'owner').textContent = label;
+  part(node, 'owner').title = label;
   part(node, 'nth').textContent = `Change ${view.order.indexOf(seg) + 1}`;
   const tags = part(node, 'tags');
   for (const tag of meta.tags ?? []) tags.append(drawTag(seg, tag, meta));
@@ -576,6 +578,7 @@ function origin(seg, row, meta) {
   const out = el('span');
   const commits = (meta.commits ?? []).map((n) => app.index.commits[n]);
   if (row === 'ambiguous') out.append(`made by ${(app.model.owners.get(seg) ?? []).join(' and ')} `);
+  if (meta.coarse) out.append('(the block was too large to compare line by line: it may name more than it has) ');
   if (row === 'unplanned' || row === 'ambiguous') {
     const foreign = row === 'unplanned' ? commits.filter((one) => !one.item) : commits;
     for (const commit of foreign.slice(0, 2)) {
@@ -638,7 +641,7 @@ function choose(seg) {
   because(yes, app.locked);
   select.disabled = Boolean(app.locked);
   if (app.locked) select.title = app.locked;
-  out.append(note, yes, select, accept);
+  out.append(select, note, yes, accept);
   return out;
 }
 
@@ -665,7 +668,7 @@ function drawHead() {
   const { item } = state;
   say(intent, item.intent);
   for (const mark of marksOf(item.id)) {
-    part(node, 'marks').append(el('li', '', el('span', mark.tone, `${mark.icon} `), el('span', 'of', `${mark.name}`), el('span', mark.tone, mark.word)));
+    part(node, 'marks').append(el('li', '', el('span', mark.tone, mark.icon), mark.word !== mark.name && el('span', 'of', mark.name), el('span', mark.tone, mark.word)));
   }
   const reasons = part(node, 'reasons');
   if (state.state === 'stale') {

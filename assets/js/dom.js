@@ -73,6 +73,9 @@ export function prose(parent, nodes) {
   return parent;
 }
 
+/** The text of a Markdown tree. @param {any[]} nodes @returns {string} */
+export const proseText = (nodes) => nodes.map((node) => (typeof node === 'string' ? node : proseText(node.slice(1)))).join('');
+
 /** A button. @param {string} className @param {string} words @param {(event: any) => void} act */
 export function button(className, words, act) {
   const node = el('button', className, words);
@@ -100,10 +103,12 @@ export function because(node, reason) {
 /** Says something to those who listen, and shows it for a moment. @param {string} words */
 export function announce(words) {
   const toast = $('toast');
+  // Hidden and shown again, it stands above a dialog that was opened since.
+  if (toast.matches(':popover-open')) toast.hidePopover();
+  toast.showPopover();
   toast.textContent = words;
-  toast.classList.add('on');
   clearTimeout(toastTimer);
-  toastTimer = setTimeout(() => toast.classList.remove('on'), 4000);
+  toastTimer = setTimeout(() => toast.hidePopover(), 4000);
 }
 /** @type {any} */
 let toastTimer = 0;

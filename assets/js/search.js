@@ -2,7 +2,7 @@
 import { app } from './app.js';
 import { goToSegment, showRow } from './code.js';
 import { readRow } from './data.js';
-import { $, bdi, el, say } from './dom.js';
+import { $, bdi, el, proseText, say } from './dom.js';
 import { count, rowName } from './words.js';
 
 const MAX_HITS = 200;
@@ -33,8 +33,8 @@ export async function findAll(query, isLate = () => false) {
     if (has(item.id) || has(item.title) || has(item.intent)) add({ row: item.id, path: '', text: item.title, segment: -1 });
   }
   for (const note of index.notes) {
-    const text = JSON.stringify(note.text) + JSON.stringify(note.answer ?? '');
-    if (has(text)) add({ row: note.item, path: 'conversation', text: note.text.flat(9).filter((one) => typeof one === 'string' && one.length > 2).join(' '), segment: -1 });
+    const text = [note.text, note.answer ?? []].map(proseText).find(has);
+    if (text !== undefined) add({ row: note.item, path: 'conversation', text, segment: -1 });
   }
   index.files.forEach((file, f) => {
     if (!has(file.path) && !(file.old_path && has(file.old_path))) return;

@@ -87,7 +87,7 @@ function drawDraft(d) {
       begun.set(`${app.row} ${mode}`, d.text);
       undo((one) => one.id === d.id, 'Taken back into the text field');
       drawTalk();
-      part(pane, 'text').focus();
+      $('text').focus();
     }),
     button('quiet small', 'Undo', () => undo((one) => one.id === d.id)),
   );
@@ -199,14 +199,14 @@ function drawComposer() {
   }
   part(pane, 'panel').setAttribute('aria-labelledby', isAsk ? 'tab-ask' : 'tab-request');
   const pending = app.derived.items.get(app.row)?.pending ?? 0;
-  part(pane, 'request').textContent = pending ? `Request change (${pending} pending)` : 'Request change';
+  part(pane, 'request').replaceChildren('Request change', ...(pending ? [el('span', 'count', String(pending)), el('span', 'vh', ' pending')] : []));
   part(pane, 'hint').textContent = isAsk
     ? 'Answered by a reading agent after apply. It changes nothing.'
     : 'Saved for the next revision of the plan. Nothing merges while requests are pending.';
   part(pane, 'label').textContent = isAsk ? 'Question' : 'What has to change';
   part(pane, 'add').textContent = isAsk ? 'Draft question' : 'Draft request';
   because(part(pane, 'add'), app.locked);
-  const text = part(pane, 'text');
+  const text = $('text');
   text.placeholder = isAsk ? `Ask about ${app.row}` : `What has to change in ${app.row}`;
   text.value = begun.get(`${app.row} ${mode}`) ?? '';
   drawLeft();
@@ -214,7 +214,7 @@ function drawComposer() {
 }
 
 function drawLeft() {
-  const n = MAX_TEXT - [...part(pane, 'text').value].length;
+  const n = MAX_TEXT - [...$('text').value].length;
   const left = part(pane, 'left');
   left.textContent = n < 500 ? `${n.toLocaleString('en')} characters left` : '';
   left.className = n < 0 ? 'left bad' : 'left';
@@ -222,7 +222,7 @@ function drawLeft() {
 
 /** The row that says what the text is about. */
 function drawAbout() {
-  const where = part(pane, 'about');
+  const where = part(pane, 'subject');
   where.replaceChildren();
   if (about < 0 || !view.places.has(about)) {
     if (app.current >= 0 && app.model.items.has(app.row)) {
@@ -276,13 +276,13 @@ export function requestChange() {
   takeAnchor();
   document.dispatchEvent(new CustomEvent('pane', { detail: 'talk' }));
   drawComposer();
-  part(pane, 'text').focus();
+  $('text').focus();
 }
 
 /** @param {Event} event */
 async function add(event) {
   event.preventDefault();
-  const text = part(pane, 'text');
+  const text = $('text');
   const words = text.value.trim();
   if (app.locked) {
     announce(app.locked);
@@ -313,7 +313,7 @@ async function add(event) {
 export function startTalk() {
   pane = copyOf('t-talk');
   $('talk').append(pane);
-  const text = part(pane, 'text');
+  const text = $('text');
   text.addEventListener('input', () => {
     begun.set(`${app.row} ${mode}`, text.value);
     drawLeft();
@@ -336,10 +336,10 @@ export function startTalk() {
   part(pane, 'hide').addEventListener('click', () => document.dispatchEvent(new CustomEvent('pane', { detail: 'hide-talk' })));
   on(['drafts', 'row', 'locked'], drawTalk);
   on(['current'], () => {
-    if (app.picked && view.places.has(app.current) && part(pane, 'text').value === '') {
+    if (app.picked && view.places.has(app.current) && $('text').value === '') {
       about = app.current;
       lines = app.picked;
-    } else if (about >= 0 && about !== app.current && part(pane, 'text').value === '') {
+    } else if (about >= 0 && about !== app.current && $('text').value === '') {
       about = -1;
       lines = null;
     }

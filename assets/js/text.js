@@ -3,6 +3,8 @@
 /** Announces a raw byte in the page's data; see `render/src/text.rs`. */
 export const RAW = '\uFDD0';
 
+/** Characters that are better known by a name than by their number. */
+const NAMES = new Map([[0, 'NUL'], [7, 'BEL'], [8, 'BS'], [0x0A, 'LF'], [0x0D, 'CR'], [0x1B, 'ESC'], [0x7F, 'DEL'], [0xA0, 'NBSP'], [0xFEFF, 'BOM']]);
 const SUSPECT = /[^\x20-\x7E\t]/;
 const HIDDEN = /\uFDD0[\s\S]|[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{DI}\p{Cn}\p{Co}]|(?! )\p{Zs}/gu;
 
@@ -12,10 +14,8 @@ export function markOf(c) {
     return c[1] === RAW ? '⟨U+FDD0⟩' : `⟨x${c.charCodeAt(1).toString(16).toUpperCase()}⟩`;
   }
   const code = c.codePointAt(0) ?? 0;
-  if (code === 0x1B) return '␛';
-  if (code === 0x0D) return '␍';
-  if (code < 0x20) return String.fromCharCode(0x2400 + code);
-  return `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
+  const name = NAMES.get(code);
+  return name ? `⟨${name}⟩` : `⟨U+${code.toString(16).toUpperCase().padStart(4, '0')}⟩`;
 }
 
 /**

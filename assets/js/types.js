@@ -64,7 +64,7 @@
  * }} BlockFile
  * @typedef {{
  *   id: number, commits?: number[], owners?: string[], foreign?: boolean, scope?: string,
- *   scope_owner?: string[], shared_file?: string[], tags?: Tag[], copy?: [number, number]
+ *   scope_owner?: string[], shared_file?: string[], tags?: Tag[], coarse?: boolean, copy?: [number, number]
  * }} SegmentMeta
  * @typedef {{files: BlockFile[], segments: SegmentMeta[]}} Block
  * @typedef {{

@@ -16,7 +16,10 @@ fn main() {
         _ => sample::rich(),
     };
     let flag = |name: &str| args.iter().any(|arg| arg == name);
-    let options = Options { fonts: !flag("--no-fonts"), ..Options::default() };
+    let mut options = Options { fonts: !flag("--no-fonts"), ..Options::default() };
+    if flag("--no-whole") {
+        options.whole_files_max_bytes = 0;
+    }
     let prepared = prepare(&review, &options);
     let form = (!flag("--no-form")).then(|| SignedForm {
         payload: sample::form(&review, &prepared.data_digest),

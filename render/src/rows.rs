@@ -164,6 +164,7 @@ impl<'a> Source<'a> {
             scope_owner: &segment.scope_owner,
             shared_file: &segment.shared_file,
             tags: &segment.tags,
+            coarse: segment.coarse,
             copy: self.copies.get(&segment.id).copied(),
         }
     }

@@ -223,6 +223,9 @@ pub(crate) struct Segment<'a> {
     pub(crate) shared_file: &'a [ItemId],
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) tags: &'a [Tag],
+    /// Whether its owners may be more than those that made it.
+    #[serde(skip_serializing_if = "is_default")]
+    pub(crate) coarse: bool,
     /// Copy and copies, where there are several.
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) copy: Option<(u64, u64)>,
