@@ -11,6 +11,7 @@ mod ledger;
 mod link;
 mod link_blocks;
 mod link_random;
+mod page;
 mod plan;
 mod plan_store;
 mod plan_styles;

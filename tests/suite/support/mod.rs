@@ -1,6 +1,7 @@
 //! What every test needs: an emptied environment, real repositories, and one redactor.
 
 pub(crate) mod histories;
+pub(crate) mod browser;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -1,0 +1,476 @@
+//! The review page in a real browser.
+
+use std::path::PathBuf;
+
+use codeboost_render::model::{Review, SignedForm};
+use codeboost_render::{Options, prepare, sample};
+use codeboost_schema::decisions::{self, Action, Decisions, Shown};
+use codeboost_schema::link::Row;
+use serde_json::json;
+use tempfile::TempDir;
+use thirtyfour::prelude::*;
+
+use crate::support::browser::Browser;
+
+/// A folder with pages.
+struct Pages(TempDir);
+
+impl Pages {
+    fn new() -> Self {
+        Self(tempfile::Builder::new().prefix("codeboost-pages-").tempdir().unwrap())
+    }
+
+    fn write(&self, name: &str, html: &str) -> PathBuf {
+        let path = self.0.path().join(name);
+        std::fs::write(&path, html).unwrap();
+        path
+    }
+
+    fn page(&self, name: &str, review: &Review) -> PathBuf {
+        self.write(name, &html(review, true))
+    }
+}
+
+fn html(review: &Review, with_form: bool) -> String {
+    let prepared = prepare(review, &Options::default());
+    let form = with_form.then(|| SignedForm {
+        payload: sample::form(review, &prepared.data_digest),
+        signature: vec![7; 64],
+    });
+    prepared.finish(form)
+}
+
+/// Waits until the page has held its data against its form.
+fn ready(browser: &Browser) {
+    browser.wait_for("document.querySelector('#app')?.dataset.checked");
+}
+
+/// Scrolls through everything that the row shows.
+fn read_all(browser: &Browser) {
+    browser.js_async(
+        "const code = document.querySelector('#code');\
+         for (let y = 0; y <= code.scrollHeight; y += code.clientHeight / 2) {\
+           code.scrollTop = y; await new Promise((done) => setTimeout(done, 60)); }",
+        vec![],
+    );
+}
+
+fn select(browser: &Browser, row: &str) {
+    browser.click(&format!("[data-row='{row}']"));
+    browser.wait_for(&format!(
+        "document.querySelector('[data-row=\"{row}\"]').getAttribute('aria-current') === 'true'"
+    ));
+}
+
+fn save(browser: &Browser) -> (PathBuf, Decisions) {
+    browser.click("#save");
+    browser.click("#dialog-actions .main");
+    let path = browser.downloaded("codeboost-decisions-");
+    let decisions = decisions::parse(&std::fs::read(&path).unwrap()).unwrap();
+    (path, decisions)
+}
+
+#[test]
+fn the_page_opens_quietly_and_shows_every_row() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    browser.open(&pages.page("review.html", &sample::rich()), "");
+    ready(&browser);
+    assert_eq!(browser.text("#item-title"), "Retry failed uploads with backoff");
+    assert!(browser.text("#progress").contains("1 of 5 approved"));
+    assert_eq!(browser.text("#main-button"), "7 blockers");
+    for row in ["P2", "P3", "P4", "P5", "ambiguous", "unplanned", "accepted"] {
+        select(&browser, row);
+        assert!(browser.count("#code .rows > .blk") > 0, "{row}");
+    }
+    for fragment in ["#P3", "#unplanned"] {
+        browser.open(&pages.page("review.html", &sample::rich()), fragment);
+        ready(&browser);
+        assert_eq!(browser.count(&format!("[data-row='{}'][aria-current]", &fragment[1..])), 1);
+    }
+    browser.open(&pages.page("review.html", &sample::rich()), "#s45");
+    ready(&browser);
+    browser.wait_text("#item-title", "Unplanned");
+    browser.assert_quiet();
+}
+
+#[test]
+fn every_state_of_the_page_is_accessible_in_both_themes() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let page = pages.page("review.html", &sample::rich());
+    for theme in ["dark", "light"] {
+        browser.media(&[("prefers-color-scheme", theme)]);
+        browser.open(&page, "");
+        ready(&browser);
+        let check = |state: &str| {
+            if let Some(found) = browser.axe() {
+                assert_eq!(found, Vec::<String>::new(), "{state}, {theme}");
+            }
+        };
+        check("an item");
+        for row in ["P2", "P3", "P5", "ambiguous", "unplanned", "accepted"] {
+            select(&browser, row);
+            check(row);
+        }
+        for button in ["#open-keys", "#open-issue", "#main-button", "#open-search"] {
+            browser.click(button);
+            check(button);
+            browser.keys(Key::Escape);
+        }
+    }
+    browser.assert_quiet();
+}
+
+#[test]
+fn hostile_text_stays_text_everywhere() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    browser.open(&pages.page("review.html", &sample::hostile()), "");
+    ready(&browser);
+    let title = browser.js("return document.title", vec![]);
+    let look = || {
+        let live = browser.js(
+            "return document.querySelectorAll('img[onerror], img[src=x], #app script, [onclick], a[href]').length",
+            vec![],
+        );
+        assert_eq!(live, json!(0));
+        let raw = browser.js("return /[\\u202A-\\u202E\\u2066-\\u2069]/.test(document.querySelector('#app').innerText)", vec![]);
+        assert_eq!(raw, json!(false), "no control that reorders text is drawn");
+    };
+    look();
+    for row in ["P2", "P3", "P4", "ambiguous", "unplanned", "accepted"] {
+        select(&browser, row);
+        read_all(&browser);
+        look();
+    }
+    for button in ["#open-issue", "#main-button"] {
+        browser.click(button);
+        look();
+        browser.keys(Key::Escape);
+    }
+    assert_eq!(browser.js("return document.title", vec![]), title);
+    browser.assert_quiet();
+}
+
+#[test]
+fn an_item_can_be_approved_only_after_all_of_it_was_seen_and_acknowledged() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let review = sample::rich();
+    browser.open(&pages.page("review.html", &review), "#P3");
+    ready(&browser);
+    browser.keys("a");
+    browser.wait_text("#toast", "not seen yet");
+    assert!(browser.text("#progress").ends_with("1 of 5 approved"));
+    read_all(&browser);
+    browser.wait_text("#unseen", "All seen");
+    browser.keys("a");
+    browser.wait_text("#toast", "to acknowledge");
+    while browser.count("#code .chip.bad button") > 0 || browser.count("#code .file .plain") > 0 {
+        if browser.count("#code .file .plain") > 0 {
+            browser.click("#code .file .plain");
+        } else {
+            browser.click("#code .chip.bad button");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        read_all(&browser);
+    }
+    browser.js("document.querySelector('#code').scrollTop = 0", vec![]);
+    for _ in 0..8 {
+        if browser.count("#code .chip.bad button") > 0 {
+            browser.click("#code .chip.bad button");
+        }
+        browser.js("document.querySelector('#code').scrollTop += 500", vec![]);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    browser.js("document.querySelector('#code').focus()", vec![]);
+    browser.keys("a");
+    browser.wait_text("#progress", "1 drafted");
+    let (_, saved) = save(&browser);
+    assert_eq!(saved.shown.get(&Row::Item(sample::item_id("P3"))), Some(&Shown::All));
+    assert!(
+        saved
+            .decisions
+            .iter()
+            .any(|one| one.action == Action::Approve { item: sample::item_id("P3") })
+    );
+    // The keys that the page worked out are those of the link.
+    let mut n_keys = 0;
+    for decision in &saved.decisions {
+        if let Some((segment, key)) = decision.action.segment() {
+            assert_eq!(*key, review.link.segments[segment as usize].key, "segment {segment}");
+            n_keys += 1;
+        }
+    }
+    assert!(n_keys >= 3, "{n_keys}");
+    browser.assert_quiet();
+}
+
+#[test]
+fn unplanned_changes_are_assigned_and_accepted_and_the_item_approved_again() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let review = sample::rich();
+    let page = pages.page("review.html", &review);
+    browser.open(&page, "#unplanned");
+    ready(&browser);
+    browser.choose(".change select", "P4");
+    browser.wait_text(".change .act", "Assigning to P4 makes P4’s approval stale");
+    browser.click_text(".change button", "Assign to P4");
+    browser.wait_text("#counts", "1 unplanned");
+    browser.wait_text("[data-row='P4']", "stale");
+    assert!(browser.text("#progress").contains("0 of 5 approved"));
+    browser.click_text(".change button", "Acknowledge");
+    browser.wait_text(".chip", "acknowledged");
+    browser.click_text(".change button", "Accept as is");
+    browser.wait_text("#counts", "0 unplanned");
+
+    select(&browser, "P4");
+    read_all(&browser);
+    browser.keys("a");
+    browser.wait_text("#progress", "1 drafted");
+
+    // Drafts are there again after a reload, and can be taken back.
+    browser
+        .wait_for("Object.keys(localStorage).some((key) => localStorage[key].includes('approve'))");
+    browser.js("window.onbeforeunload = null", vec![]);
+    let (path, saved) = save(&browser);
+    browser.reload();
+    ready(&browser);
+    browser.wait_text("#save", "(4)");
+    let types: Vec<&str> = saved.decisions.iter().map(|one| one.action.word()).collect();
+    assert_eq!(types, ["assign", "acknowledge", "accept", "approve"]);
+    assert_eq!(saved.form.signature, vec![7; 64]);
+
+    // Undoing the assignment takes back the approval that rests on it.
+    browser.click("#save");
+    browser.click(".drafts li:first-child button");
+    browser.keys(Key::Escape);
+    browser.wait_text("#save", "(2)");
+    assert!(browser.text("#progress").contains("1 of 5 approved"));
+
+    // The file brings all of it back.
+    browser.upload("#file", &path);
+    browser.wait_text("#dialog", "4 decisions of the file are drafted here");
+    browser.keys(Key::Escape);
+    browser.wait_text("#save", "(4)");
+    browser.assert_quiet();
+}
+
+#[test]
+fn decisions_of_an_older_page_keep_what_is_unchanged_and_list_the_rest() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    browser.open(&pages.page("old.html", &sample::rich()), "#P5");
+    ready(&browser);
+    browser.wait_text("#approve", "Confirm no change needed");
+    browser.keys("a");
+    browser.wait_text("#progress", "1 drafted");
+    browser.keys("n");
+    browser.wait_text("#item-title", "Ambiguous");
+    browser.click_text(".change button", "Accept as is");
+    browser.wait_text("#counts", "1 ambiguous");
+    let (path, _) = save(&browser);
+
+    let mut changed = sample::rich();
+    changed.items[4].fingerprint = codeboost_schema::ids::Digest::of(b"changed");
+    browser.open(&pages.page("new.html", &changed), "");
+    ready(&browser);
+    browser.upload("#file", &path);
+    browser.wait_text("#dialog", "1 decision of the file is drafted here");
+    browser.wait_text("#dialog", "P5 has changed since");
+    browser.keys(Key::Escape);
+    browser.wait_text("#counts", "1 ambiguous");
+
+    let junk = pages.write("junk.json", "{\"schema_version\": 2}");
+    browser.upload("#file", &junk);
+    browser.wait_text("#dialog", "not a decisions file of version 1");
+    browser.assert_quiet();
+}
+
+#[test]
+fn questions_requests_and_answers_are_drafted() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let review = sample::rich();
+    browser.open(&pages.page("review.html", &review), "#P1");
+    ready(&browser);
+    browser.keys("j");
+    browser.keys("r");
+    browser.wait_for("document.activeElement.id === 'text'");
+    browser.keys("Use the config, not a constant. </script>");
+    browser.click("[data-part='add']");
+    browser.wait_text(".notes", "Change request, drafted");
+    browser.wait_text("#send", "Send 2 change requests");
+    browser.click("#tab-ask");
+    browser.type_into("#text", "Why so many attempts?");
+    browser.click("[data-part='add']");
+    browser.wait_text(".notes", "Question, drafted");
+    // Keys typed into the field were no commands.
+    assert_eq!(browser.text("#progress"), "1 of 5 approved");
+
+    browser.click_text(".note button", "Withdraw");
+    browser.wait_text("#send", "Send 1 change request");
+    browser.click_text(".note button", "Accept problem…");
+    browser.type_into(".note textarea", "Known, fixed in the next issue.");
+    browser.click_text(".note button", "Accept problem");
+    browser.wait_text(".notes", "Problem, accepted");
+
+    browser.click_text(".banner button", "Add guidance");
+    browser.type_into("#dialog textarea", "Look at the second upload.");
+    browser.click("#dialog-actions .main");
+    browser.wait_text(".banner", "Add guidance (drafted)");
+
+    browser.click("#send");
+    browser.type_into("#dialog textarea", "Make the number of attempts configurable.");
+    browser.click("#dialog-actions .main");
+    browser.wait_text("#send", "Sending drafted");
+
+    let (_, saved) = save(&browser);
+    let types: Vec<&str> = saved.decisions.iter().map(|one| one.action.word()).collect();
+    assert_eq!(
+        types,
+        ["request_change", "ask", "withdraw_request", "problem", "resolve_state", "reject"]
+    );
+    match &saved.decisions[0].action {
+        Action::RequestChange { segment: Some(segment), key: Some(key), text, .. } => {
+            assert_eq!(*key, review.link.segments[*segment as usize].key);
+            assert_eq!(text, "Use the config, not a constant. </script>");
+        }
+        other => panic!("{other:?}"),
+    }
+    browser.assert_quiet();
+}
+
+#[test]
+fn a_damaged_or_formless_page_offers_no_approval() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let whole = html(&sample::rich(), true);
+    let damaged =
+        whole.replacen("Retry failed uploads with backoff", "Retry failed uploads with backofF", 2);
+    assert_ne!(whole, damaged);
+    browser.open(&pages.write("damaged.html", &damaged), "#P5");
+    ready(&browser);
+    browser.wait_text("#banners", "This page is damaged");
+    browser.keys("a");
+    browser.wait_text("#toast", "damaged");
+    assert_eq!(browser.text("#progress"), "1 of 5 approved");
+
+    browser.open(&pages.write("formless.html", &html(&sample::rich(), false)), "#P5");
+    ready(&browser);
+    browser.wait_text("#banners", "carries no approval form");
+    browser.keys("a");
+    browser.wait_text("#toast", "no approval form");
+
+    let mut review = sample::rich();
+    review.read_only = Some("this repository has no signing key".to_owned());
+    browser.open(&pages.page("readonly.html", &review), "#unplanned");
+    ready(&browser);
+    browser.wait_text("#banners", "no signing key");
+    assert_eq!(
+        browser.js("return document.querySelector('.change select').disabled", vec![]),
+        json!(true)
+    );
+
+    let broken = whole.replacen("{\"version\":1", "{\"version\"", 1);
+    browser.open(&pages.write("broken.html", &broken), "");
+    browser.wait_text("h1", "This page is damaged");
+    assert_eq!(browser.requests(), Vec::<String>::new());
+}
+
+#[test]
+fn without_scripts_plan_rows_and_the_way_on_are_there() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    browser.without_scripts();
+    browser.open(&pages.page("review.html", &sample::rich()), "");
+    let text = browser.text("body");
+    for part in [
+        "Retry failed uploads with backoff",
+        "Unplanned",
+        "codeboost review 412",
+        "Resolve 2 ambiguous changes",
+    ] {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    browser.assert_quiet();
+}
+
+#[test]
+fn copied_code_is_the_code_alone_with_its_own_characters() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    browser.open(&pages.page("review.html", &sample::rich()), "#unplanned");
+    ready(&browser);
+    let copied = browser.js(
+        "const rows = [...document.querySelectorAll('#code .r')].slice(-3);\
+         const range = document.createRange();\
+         range.setStart(rows[0], 0); range.setEnd(rows[2], rows[2].childNodes.length);\
+         getSelection().removeAllRanges(); getSelection().addRange(range);\
+         const event = new ClipboardEvent('copy', {clipboardData: new DataTransfer(), bubbles: true, cancelable: true});\
+         rows[0].dispatchEvent(event);\
+         return event.clipboardData.getData('text/plain');",
+        vec![],
+    );
+    assert_eq!(
+        copied,
+        json!(
+            "    // checked above\u{202e} \u{2066}// allow only admins\u{2069} \u{2066}\n    role == \"admin\u{200b}\" || role == \"root\"   \n}"
+        )
+    );
+}
+
+#[test]
+fn panes_fit_each_width() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let page = pages.page("review.html", &sample::rich());
+    let shown = |css: &str| {
+        browser.js("const box = document.querySelector(arguments[0]).getBoundingClientRect(); return box.width > 40 && box.height > 40", vec![json!(css)])
+            == json!(true)
+    };
+    for (width, all) in [(1920, true), (1440, true), (1280, false)] {
+        browser.size(width, 900);
+        browser.open(&page, "");
+        ready(&browser);
+        assert!(shown("#plan") && shown("#code"), "{width}");
+        assert_eq!(shown("#talk"), all, "{width}");
+        let wide = browser.js("return document.documentElement.scrollWidth <= innerWidth", vec![]);
+        assert_eq!(wide, json!(true), "nothing sticks out at {width}");
+    }
+    browser.click_text("#switcher button", "Conversation");
+    assert!(shown("#talk") && !shown("#code"));
+    browser.size(900, 700);
+    browser.open(&page, "");
+    ready(&browser);
+    assert!(!shown("#plan") && shown("#code"));
+    browser.wait_text("#switcher", "1280 pixels");
+    browser.click_text("#switcher button", "Plan");
+    assert!(shown("#plan") && !shown("#code"));
+    browser.assert_quiet();
+}
+
+#[test]
+fn a_long_review_keeps_few_elements_and_is_searched_whole() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    browser.open(&pages.page("review.html", &sample::wide(4_000)), "");
+    ready(&browser);
+    assert_eq!(browser.count("[data-row]"), 13);
+    let elements =
+        || browser.js("return document.querySelectorAll('*').length", vec![]).as_u64().unwrap();
+    let at_first = elements();
+    assert!(at_first < 2500, "{at_first}");
+    read_all(&browser);
+    assert!(elements() < 3000, "{}", elements());
+    browser.wait_text("#unseen", "All seen");
+    browser.keys("/");
+    browser.wait_for("document.querySelector('#search').open");
+    browser.keys("part010/src/module_3");
+    browser.wait_text("#hits-said", "hit");
+    browser.keys(Key::Enter);
+    browser.wait_text("#item-title", "Part 10 of the work");
+    browser.assert_quiet();
+}
