@@ -103,6 +103,13 @@ pub enum Command {
     ///
     /// Example: codeboost doctor
     Doctor(commands::doctor::DoctorArgs),
+    /// Build a sample project and take it down the whole road, up to the page you review in
+    ///
+    /// Needs nothing but git: project, plan and the recorded work of an agent are built in. Prints
+    /// the path of the page, and says what to do next.
+    ///
+    /// Example: codeboost demo
+    Demo(commands::demo::DemoArgs),
     /// Write shell completions or man pages
     Generate(commands::generate::GenerateArgs),
     /// Set codeboost up in this repository

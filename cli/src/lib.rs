@@ -6,6 +6,7 @@
 // Shared by all.
 pub mod config;
 pub mod context;
+mod embedded;
 pub mod error;
 pub mod exit_code;
 pub mod output;

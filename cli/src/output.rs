@@ -29,12 +29,14 @@ pub enum ColorChoice {
 }
 
 /// The two streams and how to write on them.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Output {
     /// Form of the results.
     pub format: Format,
     /// Below 0 quiet, above 0 verbose.
     pub verbosity: i8,
+    /// Whether results are told on stderr, because another command's result follows them.
+    results_are_told: bool,
     color_stdout: bool,
     color_stderr: bool,
 }
@@ -79,9 +81,17 @@ impl Output {
         Self {
             format,
             verbosity,
+            results_are_told: false,
             color_stdout: colored(io::stdout().is_terminal()),
             color_stderr: colored(io::stderr().is_terminal()),
         }
+    }
+
+    /// Makes results text on stderr: what this command says is part of what another one tells.
+    pub(crate) fn tell_results(&mut self) {
+        self.format = Format::Text;
+        self.results_are_told = true;
+        self.color_stdout = self.color_stderr;
     }
 
     /// Whether results are wanted as JSON.
@@ -110,12 +120,16 @@ impl Output {
 
     /// Writes a line of the result. A closed pipe ends the output silently, as in other tools.
     pub fn line(&self, text: impl AsRef<str>) {
-        let _ = writeln!(io::stdout().lock(), "{}", text.as_ref());
+        self.raw(format!("{}\n", text.as_ref()).as_bytes());
     }
 
     /// Writes text of the result as it is, without a line end.
     pub fn raw(&self, bytes: &[u8]) {
-        let _ = io::stdout().lock().write_all(bytes);
+        let _ = match (self.results_are_told, self.verbosity < 0) {
+            (false, _) => io::stdout().lock().write_all(bytes),
+            (true, false) => io::stderr().lock().write_all(bytes),
+            (true, true) => Ok(()),
+        };
     }
 
     /// Writes `value` as the JSON result.

@@ -12,6 +12,7 @@ use crate::store::{Store, TaskRow};
 
 pub mod apply;
 pub mod decide;
+pub mod demo;
 pub mod doctor;
 pub mod generate;
 pub mod init;
@@ -37,6 +38,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Ask(args) => decide::ask(context, args),
         Command::Assign(args) => decide::assign(context, args),
         Command::Doctor(args) => doctor::run(context, args),
+        Command::Demo(args) => demo::run(context, args),
         Command::Generate(args) => generate::run(context, args),
         Command::Init(args) => init::run(context, args),
         Command::Key(args) => key::run(context, args),
