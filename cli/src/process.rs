@@ -97,6 +97,128 @@ pub fn run(mut command: Command, stdin: Option<&[u8]>, limits: Limits) -> io::Re
     Ok(Ended { code: status.code(), timed_out, stdout, stderr, cut: stdout_cut || stderr_cut })
 }
 
+/// What a program left that ran apart.
+#[derive(Debug)]
+pub struct EndedApart {
+    /// Exit code; `None` when a signal ended it.
+    pub code: Option<i32>,
+    /// Whether it was ended because its time was over.
+    pub timed_out: bool,
+    /// Both output streams as they came, bounded: the beginning and the end.
+    pub output: Vec<u8>,
+}
+
+/// Runs `command` to its end in a process group of its own, with nothing on its standard input,
+/// and ends whatever it started and left behind.
+///
+/// For programs that ask nobody anything. When this process is told to end (Ctrl+C, `kill`), the
+/// program is ended first, and the error is [`io::ErrorKind::Interrupted`].
+///
+/// # Errors
+/// When it can't be started or waited for, or when this process is told to end.
+pub fn run_apart(mut command: Command, limits: Limits) -> io::Result<EndedApart> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    let (reader, writer) = io::pipe()?;
+    command.process_group(0).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let told_to_end = Arc::new(AtomicBool::new(false));
+    let mut hooks = Vec::new();
+    for signal in [SIGHUP, SIGINT, SIGTERM] {
+        hooks.push(signal_hook::flag::register(signal, Arc::clone(&told_to_end))?);
+    }
+    let ended = (|| {
+        let until = Instant::now() + limits.deadline;
+        let mut child = command.spawn()?;
+        // The writing ends in this process go, so that the stream ends with the programs.
+        drop(command);
+        let output = collect_ends(reader, limits.max_output_bytes);
+        let mut code = None;
+        let mut timed_out = false;
+        while code.is_none() {
+            let soon = Instant::now() + Duration::from_millis(50);
+            code = wait_until(&mut child, soon.min(until))?.map(|status| status.code());
+            timed_out = code.is_none() && Instant::now() >= until;
+            if timed_out || told_to_end.load(Ordering::Relaxed) {
+                break;
+            }
+        }
+        // Also after a good end: a program must not leave others running.
+        let status = end_group(&mut child)?;
+        if told_to_end.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::Interrupted, "told to end"));
+        }
+        let code = code.unwrap_or(status.code());
+        Ok(EndedApart { code, timed_out, output: gather_ends(&output) })
+    })();
+    for hook in hooks {
+        signal_hook::low_level::unregister(hook);
+    }
+    ended
+}
+
+/// Ends all that is left of a child's process group.
+fn end_group(child: &mut Child) -> io::Result<ExitStatus> {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw);
+    let is_empty = || pid.is_none_or(|pid| rustix::process::test_kill_process_group(pid).is_err());
+    if let Some(status) = child.try_wait()?
+        && is_empty()
+    {
+        return Ok(status);
+    }
+    end(child, true)
+}
+
+/// The beginning and the end of a stream.
+struct Ends {
+    first: Vec<u8>,
+    last: std::collections::VecDeque<u8>,
+    n_dropped: u64,
+}
+
+struct EndsStream {
+    kept: Arc<Mutex<Ends>>,
+    ended: mpsc::Receiver<()>,
+}
+
+fn collect_ends(mut pipe: impl Read + Send + 'static, max_bytes: usize) -> EndsStream {
+    let (ending, ended) = mpsc::channel();
+    let empty = Ends { first: Vec::new(), last: std::collections::VecDeque::new(), n_dropped: 0 };
+    let kept = Arc::new(Mutex::new(empty));
+    let filled = Arc::clone(&kept);
+    // A quarter for the beginning: what matters most stands at the end.
+    let max_first = max_bytes / 4;
+    let max_last = max_bytes - max_first;
+    std::thread::spawn(move || {
+        let mut buffer = [0; 16 * 1024];
+        while let Ok(n @ 1..) = pipe.read(&mut buffer) {
+            let Ok(mut kept) = filled.lock() else { break };
+            let n_first = n.min(max_first - kept.first.len());
+            kept.first.extend_from_slice(&buffer[..n_first]);
+            kept.last.extend(&buffer[n_first..n]);
+            let n_over = kept.last.len().saturating_sub(max_last);
+            kept.last.drain(..n_over);
+            kept.n_dropped += n_over as u64;
+        }
+        let _ = ending.send(());
+    });
+    EndsStream { kept, ended }
+}
+
+fn gather_ends(stream: &EndsStream) -> Vec<u8> {
+    let is_whole = stream.ended.recv_timeout(DRAIN).is_ok();
+    let Ok(kept) = stream.kept.lock() else { return Vec::new() };
+    let mut output = kept.first.clone();
+    if kept.n_dropped > 0 {
+        output.extend_from_slice(format!("\n[{} bytes left out]\n", kept.n_dropped).as_bytes());
+    }
+    output.extend(&kept.last);
+    if !is_whole {
+        output.extend_from_slice(b"\n[something that was started still holds the output]\n");
+    }
+    output
+}
+
 fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {
     let mut pause = Duration::from_millis(1);
     loop {
@@ -225,6 +347,47 @@ mod tests {
         let ended = shell("cat; echo words >&2; exit 3", Some(b"given"), 20_000, 100);
         assert_eq!((ended.code, ended.timed_out, ended.cut), (Some(3), false, false));
         assert_eq!((&ended.stdout[..], &ended.stderr[..]), (&b"given"[..], &b"words\n"[..]));
+    }
+
+    fn apart(script: &str, millis: u64, max_output_bytes: usize) -> EndedApart {
+        let mut command = command(&context(), "sh", Path::new("/"));
+        command.args(["-c", script]);
+        run_apart(command, Limits { deadline: Duration::from_millis(millis), max_output_bytes })
+            .expect("sh starts")
+    }
+
+    #[test]
+    fn a_program_apart_leaves_one_stream_with_its_beginning_and_its_end() {
+        let ended = apart("echo out; echo err >&2; exit 3", 20_000, 1000);
+        assert_eq!((ended.code, ended.timed_out), (Some(3), false));
+        assert_eq!(ended.output, b"out\nerr\n");
+        let ended = apart("echo begin; head -c 100000 /dev/zero; echo end", 20_000, 100);
+        let text = String::from_utf8_lossy(&ended.output).into_owned();
+        assert!(text.starts_with("begin\n") && text.ends_with("end\n"), "{text:?}");
+        assert!(text.contains("bytes left out") && text.len() < 200, "{text:?}");
+    }
+
+    #[test]
+    fn a_program_apart_takes_all_that_it_started_with_it() {
+        for (script, millis, timed_out) in [
+            ("sleep 60 & echo $!", 20_000, false),
+            ("sleep 60 & echo $!; wait", 300, true),
+            ("trap '' TERM; sleep 60 & echo $!; exit 0", 20_000, false),
+        ] {
+            let ended = apart(script, millis, 100);
+            assert_eq!(ended.timed_out, timed_out, "{script}");
+            let child = String::from_utf8(ended.output).expect("a number");
+            let is_gone = || {
+                let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.trim()));
+                stat.is_err() || stat.is_ok_and(|text| text.contains(") Z "))
+            };
+            // The last signal was sent, but takes its moment.
+            let until = Instant::now() + Duration::from_secs(5);
+            while !is_gone() && Instant::now() < until {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            assert!(is_gone(), "{script}");
+        }
     }
 
     #[test]

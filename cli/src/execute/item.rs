@@ -272,6 +272,9 @@ pub enum ItemError {
         /// Git's words.
         words: String,
     },
+    /// This process was told to end while a command ran.
+    #[error("told to end; what was running was ended first")]
+    Interrupted,
     /// The clone could not be made.
     #[error(transparent)]
     Clone(#[from] CloneError),
@@ -896,7 +899,7 @@ fn set_state(
 }
 
 /// The commit that the task's branch names now.
-fn head(site: Site<'_>, task: &TaskRow) -> Result<CommitId, ItemError> {
+pub(crate) fn head(site: Site<'_>, task: &TaskRow) -> Result<CommitId, ItemError> {
     let git = site.repository.git();
     let symbolic = git.finish(["symbolic-ref", "--quiet", "--", &task.head_ref], None)?;
     if symbolic.code == Some(0) {
@@ -927,7 +930,7 @@ fn short(name: &str) -> String {
     crate::store::short_ref(name).to_owned()
 }
 
-fn read_task(store: &Store<'_>, lease: &Lease) -> Result<TaskRow, StoreError> {
+pub(crate) fn read_task(store: &Store<'_>, lease: &Lease) -> Result<TaskRow, StoreError> {
     store
         .read(|tx| tx.task(lease.task()))?
         .ok_or_else(|| StoreError::Damaged("a held task is missing".into()))

@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`check`] | runs the approved commands on this machine |
 //! | [`item`] | one item from its beginning to its end |
 //! | [`workspace`] | makes standalone clones |
 //! | [`manifest`] | reads what lies in a workspace, trusting nothing there |
@@ -9,6 +10,7 @@
 //! | [`commit`] | makes the commit, in our own repository |
 
 pub mod audit;
+pub mod check;
 pub mod commit;
 pub mod item;
 pub mod manifest;
