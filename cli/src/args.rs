@@ -97,6 +97,8 @@ pub enum Command {
     ///
     /// Example: codeboost assign 412 12.3f9a2b7c --to P2
     Assign(commands::decide::AssignArgs),
+    /// Run the approved commands of a plan, and say what they came to
+    Check(commands::check::CheckArgs),
     /// Say what is there, what is missing, and which feature needs it
     ///
     /// Changes nothing. Exit code 1 when something that every command needs is missing or broken.
@@ -110,6 +112,13 @@ pub enum Command {
     ///
     /// Example: codeboost demo
     Demo(commands::demo::DemoArgs),
+    /// Carry out an approved plan, item by item
+    ///
+    /// Every item gets a fresh workspace; what is safe to commit becomes one commit on the task's
+    /// branch. An agent has to be named; `replay` applies recorded patches.
+    ///
+    /// Example: codeboost execute 412 --agent replay --patches patches/
+    Execute(commands::execute::ExecuteArgs),
     /// Write shell completions or man pages
     Generate(commands::generate::GenerateArgs),
     /// Set codeboost up in this repository
@@ -119,6 +128,8 @@ pub enum Command {
     ///
     /// Example: codeboost init
     Init(commands::init::InitArgs),
+    /// Carry out one item with whatever agent or tool you like
+    Item(commands::item::ItemArgs),
     /// Show or export the keys that sign approval forms
     Key(commands::key::KeyArgs),
     /// State and show who made which commit

@@ -7,9 +7,12 @@ use std::error::Error as StdError;
 
 use serde::Serialize;
 
+use crate::agent::replay::ReplayError;
 use crate::apply::ApplyError;
 use crate::apply::read::ReadFileError;
 use crate::config::ConfigError;
+use crate::execute::item::ItemError;
+use crate::execute::workspace::CloneError;
 use crate::exit_code;
 use crate::forge::ForgeError;
 use crate::forge::issue_file::IssueFileError;
@@ -25,6 +28,7 @@ use crate::output::{Output, Style};
 use crate::review::read::ReviewError;
 use crate::stage::FileError;
 use crate::store::StoreError;
+use crate::task::TaskState;
 
 /// An error on its way to a person.
 #[derive(Debug)]
@@ -448,6 +452,117 @@ impl From<ApplyError> for Error {
                 .hint(nothing)
                 .hint("mend the file, or allowed_signers in the configuration"),
             ApplyError::Busy => Self::from_error(&error).hint(nothing).hint("run this again"),
+        }
+    }
+}
+
+impl From<ReplayError> for Error {
+    fn from(error: ReplayError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            ReplayError::File(_) => this,
+            ReplayError::None(_) | ReplayError::Name(_) => {
+                this.hint("a patch is named by its place and its item: 01-P1.patch")
+            }
+            ReplayError::Form(_) => this.hint("split it, or copy it to a file of its own"),
+            ReplayError::Apply { .. } => this.hint(
+                "make it anew against the branch as it is, with git diff --binary; what was \
+                 applied before stays",
+            ),
+        }
+    }
+}
+
+impl From<CloneError> for Error {
+    fn from(error: CloneError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            CloneError::Exists(_) => this.hint("name a folder that does not exist yet with --at"),
+            CloneError::Inside { .. } => this.hint("name a folder elsewhere with --at"),
+            CloneError::Unfaithful { .. } => {
+                this.hint("name a folder on another file system with --at")
+            }
+            CloneError::Read(error) => error.into(),
+            CloneError::File(_) | CloneError::Git(_) => this,
+        }
+    }
+}
+
+impl From<ItemError> for Error {
+    fn from(error: ItemError) -> Self {
+        let refused = || Self::not_allowed(error.to_string());
+        match error {
+            ItemError::NoItem { .. } => {
+                Self::from_error(&error).hint("see the items with codeboost item list")
+            }
+            ItemError::State { issue, state, .. } => refused().hint(match state {
+                TaskState::Merging => format!("wait for the merge: codeboost status {issue}"),
+                TaskState::NeedsApproval | TaskState::PossiblyFixed => {
+                    format!("decide on it first: codeboost status {issue}")
+                }
+                _ => format!("see why: codeboost log {issue}"),
+            }),
+            ItemError::Amendment { issue, .. } => refused()
+                .hint(format!(
+                    "declare them: codeboost plan edit {issue}, then codeboost plan approve {issue}"
+                ))
+                .hint("or add --go-on: then each has to be acknowledged in the review"),
+            ItemError::Open { issue, ref item, same, .. } => {
+                let end = format!("bring it to an end: codeboost item end {issue} {item}");
+                let this = refused().hint(end);
+                if same {
+                    this.hint(format!(
+                        "or begin anew and leave that workspace on disk: codeboost item begin \
+                         {issue} {item} --again"
+                    ))
+                } else {
+                    this.hint(format!("or give it up: codeboost item abandon {issue} {item}"))
+                }
+            }
+            ItemError::NotOpen(issue) => {
+                refused().hint(format!("begin one: codeboost item begin {issue} P1"))
+            }
+            ItemError::OtherItem { ref open, .. } => {
+                refused().hint(format!("name {open}, or leave the item out"))
+            }
+            ItemError::Dependencies { ref missing, .. } => {
+                let first = missing.first().map_or("", |item| item.as_str());
+                refused().hint(format!(
+                    "do {first} first, or state which commit did it: codeboost ledger record \
+                     COMMIT --item {first}"
+                ))
+            }
+            ItemError::Links { .. } => {
+                refused().hint("change the plan: declare the link and its target in two items")
+            }
+            ItemError::NoHead(_) => {
+                refused().hint("see the branch with git for-each-ref; add the task again with it")
+            }
+            ItemError::Moved { issue, ref item, .. } => refused()
+                .hint(format!(
+                    "begin anew on the new commit: codeboost item begin {issue} {item} --again; \
+                     the old workspace stays on disk"
+                ))
+                .hint("take your changes over from there"),
+            ItemError::CheckedOut { ref folder, .. } => refused().hint(format!(
+                "no checked-out branch is moved; check out another one there: git -C {} switch \
+                 --detach; then run this again",
+                folder.display()
+            )),
+            ItemError::Gone(_) => Self::from_error(&error)
+                .hint("put it back, or give the item up: codeboost item abandon"),
+            ItemError::NotMoved { .. } => Self::from_error(&error)
+                .hint("the commit is made and recorded; run this again to go on from there"),
+            ItemError::Interrupted => {
+                Self::from_error(&error).hint("what ran to its end before is recorded")
+            }
+            ItemError::Replay(error) => error.into(),
+            ItemError::Clone(error) => error.into(),
+            ItemError::Commit(error) => Self::from_error(&error),
+            ItemError::File(error) => error.into(),
+            ItemError::Git(error) => error.into(),
+            ItemError::Read(error) => error.into(),
+            ItemError::Store(error) => error.into(),
         }
     }
 }

@@ -4,9 +4,12 @@
 
 mod support;
 
+mod check;
+mod execute;
 mod generate;
 mod help;
 mod init;
+mod item;
 mod ledger;
 mod link;
 mod link_blocks;

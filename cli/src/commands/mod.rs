@@ -2,20 +2,26 @@
 
 use std::time::Duration;
 
+use codeboost_schema::plan::Plan;
+
 use crate::args::Command;
 use crate::config::{Config, ForgeKind};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::forge::local::{Local, LocalOptions};
+
 use crate::git::repository::Repository;
 use crate::store::{Store, TaskRow};
 
 pub mod apply;
+pub mod check;
 pub mod decide;
 pub mod demo;
 pub mod doctor;
+pub mod execute;
 pub mod generate;
 pub mod init;
+pub mod item;
 pub mod key;
 pub mod ledger;
 pub mod link;
@@ -37,10 +43,13 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Approve(args) => decide::approve(context, args),
         Command::Ask(args) => decide::ask(context, args),
         Command::Assign(args) => decide::assign(context, args),
+        Command::Check(args) => check::run(context, args),
         Command::Doctor(args) => doctor::run(context, args),
         Command::Demo(args) => demo::run(context, args),
+        Command::Execute(args) => execute::run(context, args),
         Command::Generate(args) => generate::run(context, args),
         Command::Init(args) => init::run(context, args),
+        Command::Item(args) => item::run(context, args),
         Command::Key(args) => key::run(context, args),
         Command::Ledger(args) => ledger::run(context, args),
         Command::Link(args) => link::run(context, args),
@@ -86,4 +95,18 @@ pub(crate) fn open(context: &Context) -> Result<(Repository<'_>, Store<'_>)> {
     let repository = Repository::open(context)?;
     let store = Store::open(&repository)?;
     Ok((repository, store))
+}
+
+/// The approved revision of a task's plan.
+pub(crate) fn approved_plan(store: &Store<'_>, task: &TaskRow) -> Result<Plan> {
+    if let Some(row) = store.read(|tx| tx.approved_plan(task.id))? {
+        return Ok(row.plan);
+    }
+    let issue = task.issue;
+    let error =
+        Error::not_allowed(format!("no revision of the plan for issue #{issue} is approved"));
+    Err(match store.read(|tx| tx.newest_plan(task.id))? {
+        Some(_) => error.hint(format!("look at it and approve it: codeboost plan approve {issue}")),
+        None => error.hint(format!("import one: codeboost plan import {issue} FILE")),
+    })
 }

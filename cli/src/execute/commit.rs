@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 
-use codeboost_schema::ids::{CommitId, ItemId, ObjectId};
+use codeboost_schema::ids::{CommitId, ObjectId};
 use codeboost_schema::plan::Item;
 use jiff::Timestamp;
 
@@ -29,10 +29,10 @@ const OWN_EMAIL: &str = "codeboost@localhost.invalid";
 /// What a commit is made of.
 #[derive(Debug)]
 pub struct NewCommit<'a> {
-    /// The item.
-    pub item: &'a Item,
-    /// The plan's revision.
-    pub revision: u64,
+    /// Its whole message.
+    pub message: &'a str,
+    /// Name and address of author and committer.
+    pub identity: (&'a str, &'a str),
     /// The commit that it is made on.
     pub parent: &'a CommitId,
     /// What differs from the parent, audited.
@@ -72,7 +72,6 @@ pub enum CommitError {
 /// [`CommitError`]; nothing but unnamed objects is left then.
 pub fn make(
     context: &Context,
-    source: &Git<'_>,
     objects: &Objects,
     spool: &Spool,
     new: &NewCommit<'_>,
@@ -83,19 +82,18 @@ pub fn make(
     let parent_id = ObjectId::parse(new.parent.as_str()).expect("a commit id is an object id");
     let tree_id = write_tree(git, &parent_id, new.changes)?;
     check_tree(git, &parent_id, &tree_id, new.changes)?;
-    let (name, email) = identity(source)?;
+    let (name, email) = new.identity;
     let date = format!("{} +0000", new.time.as_second());
     let git = git
-        .with_env("GIT_AUTHOR_NAME", &*name)
-        .with_env("GIT_AUTHOR_EMAIL", &*email)
+        .with_env("GIT_AUTHOR_NAME", name)
+        .with_env("GIT_AUTHOR_EMAIL", email)
         .with_env("GIT_AUTHOR_DATE", &*date)
-        .with_env("GIT_COMMITTER_NAME", &*name)
-        .with_env("GIT_COMMITTER_EMAIL", &*email)
+        .with_env("GIT_COMMITTER_NAME", name)
+        .with_env("GIT_COMMITTER_EMAIL", email)
         .with_env("GIT_COMMITTER_DATE", date)
         .with_config("i18n.commitEncoding=UTF-8");
-    let message = message(new.item, new.revision);
     let args = ["commit-tree", tree_id.as_str(), "-p", new.parent.as_str(), "-F", "-"];
-    let answer = git.output_with(args, Some(message.as_bytes()))?;
+    let answer = git.output_with(args, Some(new.message.as_bytes()))?;
     Ok(run::parse_id(&answer, "commit-tree", CommitId::parse)?)
 }
 
@@ -107,13 +105,6 @@ pub fn make(
 pub fn message(item: &Item, revision: u64) -> String {
     let title = neutral_title(&item.title);
     format!("{id}: {title}\n\nPlan-Item: {id}\nPlan-Revision: r{revision}\n", id = item.id)
-}
-
-/// The item that a commit message's trailer names, if it is one of ours by its form.
-#[must_use]
-pub fn labelled_item(message: &str) -> Option<ItemId> {
-    let line = message.lines().rev().find_map(|line| line.strip_prefix("Plan-Item: "))?;
-    ItemId::parse(line.trim()).ok()
 }
 
 fn neutral_title(title: &str) -> String {
@@ -196,7 +187,10 @@ fn check_tree(
 
 /// In whose name: the repository's own configuration, where it names somebody completely, else
 /// codeboost. The person's global configuration does not count: it is codeboost that commits.
-fn identity(source: &Git<'_>) -> Result<(String, String), GitError> {
+///
+/// # Errors
+/// [`GitError`] when git can't be started.
+pub fn identity(source: &Git<'_>) -> Result<(String, String), GitError> {
     let setting = |key: &str| -> Result<Option<String>, GitError> {
         let done = source.finish(["config", "--local", "--get", key], None)?;
         let text = String::from_utf8_lossy(&done.stdout);

@@ -30,6 +30,7 @@ use codeboost_schema::ledger::{Entry, Origin};
 use codeboost_schema::plan::{CheckKind, FileKind, Item, Plan};
 
 use crate::agent::prompt;
+use crate::agent::replay::ReplayError;
 use crate::execute::audit::{self, Audit, Violation};
 use crate::execute::commit::{self, CommitError, NewCommit};
 use crate::execute::manifest::{self, Manifest, Options, Spool};
@@ -275,6 +276,9 @@ pub enum ItemError {
     /// This process was told to end while a command ran.
     #[error("told to end; what was running was ended first")]
     Interrupted,
+    /// A patch can't be replayed.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
     /// The clone could not be made.
     #[error(transparent)]
     Clone(#[from] CloneError),
@@ -501,7 +505,9 @@ pub fn end(
     }
     let before = tree::read_tree(&objects, &row.start_commit_id)?;
     let mut spool = Spool::new(&store.folder().join("spool"))?;
-    let manifest = look(site, &objects, item, &before, &row, &mut spool)?;
+    let declared = audit::declared_paths(item).map(RepoBytes::from).collect();
+    let place = (row.folder.as_path(), row.trusts_execute_bit);
+    let manifest = look(site, &objects, declared, &before, place, &mut spool)?;
     let link_targets = link_targets(&objects, item, &before)?;
     let audit = audit::audit(audit::Input {
         item,
@@ -541,14 +547,14 @@ pub fn end(
         let kept = clean_up(&row, keep);
         return Ok(ended(What::Unchanged, task, kept));
     }
+    let (name, email) = commit::identity(repository.git())?;
     let commit_id = commit::make(
         repository.context(),
-        repository.git(),
         &objects,
         &spool,
         &NewCommit {
-            item,
-            revision: plan.revision,
+            message: &commit::message(item, plan.revision),
+            identity: (&name, &email),
             parent: &row.start_commit_id,
             changes: &changes,
             time: repository.context().now(),
@@ -659,22 +665,7 @@ fn land(
         row.commit_id.as_ref().ok_or_else(|| StoreError::Damaged("a commit is missing".into()))?;
     let mut head_commit_id = head(site, task)?;
     if head_commit_id == row.start_commit_id {
-        require_not_checked_out(site, task)?;
-        let change = RefChange {
-            name: task.head_ref.clone(),
-            expected: row.start_commit_id.clone(),
-            new: NewValue::Commit(commit_id.clone()),
-        };
-        let reported = refs::change_here(git, &[change])?;
-        crash_point(repository.context(), "end-moved");
-        head_commit_id = head(site, task)?;
-        if head_commit_id == row.start_commit_id {
-            let words = match reported {
-                Reported::Accepted => "it says that it did".to_owned(),
-                Reported::Refused(words) | Reported::Unclear(words) => words,
-            };
-            return Err(ItemError::NotMoved { head_ref: short(&task.head_ref), words });
-        }
+        head_commit_id = move_head(site, task, &row.start_commit_id, commit_id)?;
     }
     if head_commit_id != *commit_id && !git.is_ancestor(commit_id, &head_commit_id)? {
         return Ok(Landed::Reopened(store.write(|tx| tx.reopen_workspace(row))?));
@@ -908,6 +899,33 @@ pub(crate) fn head(site: Site<'_>, task: &TaskRow) -> Result<CommitId, ItemError
     git.resolve(&task.head_ref)?.ok_or_else(|| ItemError::NoHead(short(&task.head_ref)))
 }
 
+/// Moves the task's branch from one commit to another and returns what it names then.
+pub(crate) fn move_head(
+    site: Site<'_>,
+    task: &TaskRow,
+    from: &CommitId,
+    to: &CommitId,
+) -> Result<CommitId, ItemError> {
+    require_not_checked_out(site, task)?;
+    let change = RefChange {
+        name: task.head_ref.clone(),
+        expected: from.clone(),
+        new: NewValue::Commit(to.clone()),
+    };
+    let reported = refs::change_here(site.repository.git(), &[change])?;
+    crash_point(site.repository.context(), "end-moved");
+    // What git reports is not the truth; the ref is.
+    let head_commit_id = head(site, task)?;
+    if head_commit_id == *from {
+        let words = match reported {
+            Reported::Accepted => "it says that it did".to_owned(),
+            Reported::Refused(words) | Reported::Unclear(words) => words,
+        };
+        return Err(ItemError::NotMoved { head_ref: short(&task.head_ref), words });
+    }
+    Ok(head_commit_id)
+}
+
 fn moved(task: &TaskRow, row: &WorkspaceRow, to: CommitId) -> ItemError {
     ItemError::Moved {
         head_ref: short(&task.head_ref),
@@ -937,23 +955,23 @@ pub(crate) fn read_task(store: &Store<'_>, lease: &Lease) -> Result<TaskRow, Sto
 }
 
 /// Reads what lies in the workspace.
-fn look(
+pub(crate) fn look(
     site: Site<'_>,
     objects: &Objects,
-    item: &Item,
+    declared: BTreeSet<RepoPath>,
     before: &Tree,
-    row: &WorkspaceRow,
+    (folder, trusts_execute_bit): (&Path, bool),
     spool: &mut Spool,
 ) -> Result<Manifest, ItemError> {
     let options = Options {
         before,
         rules_before: &rules_in(objects, before)?,
         own_rules: workspace::own_ignore_rules(site.repository)?,
-        declared: audit::declared_paths(item).map(RepoBytes::from).collect::<BTreeSet<_>>(),
+        declared,
         format: objects.format(),
-        trusts_execute_bit: row.trusts_execute_bit,
+        trusts_execute_bit,
     };
-    Ok(manifest::read(&row.folder, &options, spool)?)
+    Ok(manifest::read(folder, &options, spool)?)
 }
 
 /// The `.gitignore` files of a tree, by the folder that they lie in.
@@ -1017,14 +1035,4 @@ fn misfits(item: &Item, before: &Tree) -> Vec<String> {
         }
     }
     found
-}
-
-/// Where a workspace lies, for messages: shortened by the home folder.
-#[must_use]
-pub fn shown(context: &crate::context::Context, folder: &Path) -> String {
-    let home = context.var("HOME").map(Path::new).filter(|home| home.is_absolute());
-    match home.and_then(|home| folder.strip_prefix(home).ok()) {
-        Some(rest) => format!("~/{}", rest.display()),
-        None => folder.display().to_string(),
-    }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`check`] | runs the approved commands on this machine |
 //! | [`item`] | one item from its beginning to its end |
+//! | [`replay`] | carries out a plan from recorded patches |
 //! | [`workspace`] | makes standalone clones |
 //! | [`manifest`] | reads what lies in a workspace, trusting nothing there |
 //! | [`audit`] | judges it: safety first, then scope |
@@ -14,6 +15,7 @@ pub mod check;
 pub mod commit;
 pub mod item;
 pub mod manifest;
+pub mod replay;
 pub mod workspace;
 
 #[cfg(test)]

@@ -139,15 +139,15 @@ impl Case {
         assert_eq!(audit.violations, Vec::new());
         let repository = self.world.repository();
         let objects = Objects::open(repository.git()).expect("objects");
+        let (name, email) = commit::identity(repository.git()).expect("an identity");
         let new = commit::NewCommit {
-            item: &item,
-            revision: 2,
+            message: &commit::message(&item, 2),
+            identity: (&name, &email),
             parent: &self.head,
             changes: &audit.changes,
             time: self.world.context.now(),
         };
-        commit::make(&self.world.context, repository.git(), &objects, &spool, &new)
-            .expect("a commit")
+        commit::make(&self.world.context, &objects, &spool, &new).expect("a commit")
     }
 }
 

@@ -1,0 +1,274 @@
+//! `codeboost check`: runs the approved `cmd` entries of a plan, and says what they came to.
+
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use codeboost_schema::ids::ItemId;
+use codeboost_schema::plan::CheckKind;
+use serde_json::{Value, json};
+
+use crate::commands::item::parse_item;
+use crate::commands::{approved_plan, open};
+use crate::config::EvidenceSource;
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::execute::check::{self, HereOptions, PlannedCheck, Progress, Report};
+use crate::execute::item::{self, Site};
+use crate::exit_code::Outcome;
+use crate::gate::Tests;
+use crate::output::{Style, columns, counted, plain, plain_line};
+use crate::store::{CheckEnd, CheckRun};
+
+/// Arguments of `check`.
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    #[command(subcommand)]
+    what: Sub,
+}
+
+#[derive(Debug, Subcommand)]
+enum Sub {
+    /// Run the approved commands of the plan's items on the task's head
+    ///
+    /// With --here they run on this machine with your rights, in a fresh checkout that is removed
+    /// afterwards, without a shell, each exactly as the plan lists it. They get PATH without
+    /// relative folders, HOME, USER, LOGNAME, LANG, LC_ALL, LC_CTYPE, TZ, the folders of toolchains
+    /// (such as CARGO_HOME and GOPATH), a TMPDIR of their own, CI=1, NO_COLOR=1, TERM=dumb, and what
+    /// --env names. Every result is recorded with its output.
+    ///
+    /// Example: codeboost check run 412 --here
+    Run(RunArgs),
+    /// List the commands of the plan's items with what they came to on the task's head
+    ///
+    /// Example: codeboost check list 412
+    List {
+        /// Issue of the task; may be left out while one task is open
+        issue: Option<u64>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct RunArgs {
+    /// Issue of the task; may be left out while one task is open
+    issue: Option<u64>,
+    /// Run them on this machine, not in a container
+    #[arg(long)]
+    here: bool,
+    /// Run only those of this item; may be given several times
+    #[arg(long, value_name = "ITEM", value_parser = parse_item)]
+    item: Vec<ItemId>,
+    /// End a command that takes longer than this
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value_t = 1800,
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    timeout: u64,
+    /// Pass this variable of yours on; may be given several times
+    #[arg(long, value_name = "NAME", requires = "here")]
+    env: Vec<OsString>,
+}
+
+pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result {
+    match &args.what {
+        Sub::Run(args) => run_checks(context, args),
+        Sub::List { issue } => list(context, *issue),
+    }
+}
+
+fn run_checks(context: &Context, args: &RunArgs) -> Result {
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_task(args.issue))?;
+    let plan = approved_plan(&store, &task)?;
+    if !args.here {
+        return Err(Error::not_allowed("commands can't run in a container yet").hint(format!(
+            "to run them on this machine with your rights: codeboost check run {} --here",
+            task.issue
+        )));
+    }
+    if check::planned(&plan, &args.item).is_empty() {
+        context.out.line("No command to run: the plan defines none.");
+        return Ok(Outcome::Done);
+    }
+    let lease = match store.lease(&task, "check run")? {
+        Ok(lease) => lease,
+        Err(held) => return Ok(held.tell(context)),
+    };
+    let site = Site { repository: &repository, store: &store };
+    let options = HereOptions {
+        items: args.item.clone(),
+        deadline: Duration::from_secs(args.timeout),
+        env: args.env.clone(),
+    };
+    let report = check::run_here(site, &lease, &plan, &options, |progress| {
+        tell_progress(context, &progress);
+    })?;
+    let counted = repository.config()?.cmd_evidence;
+    if !counted.contains(&EvidenceSource::Host) {
+        context
+            .out
+            .warn("by this repository's cmd_evidence, results from this machine don't count");
+    }
+    Ok(tell_report(context, task.issue, &report))
+}
+
+fn tell_progress(context: &Context, progress: &Progress<'_>) {
+    let out = &context.out;
+    match progress {
+        Progress::Starts(check) => {
+            out.note(format!("{}: {} …", items(check), plain_line(&check.text)));
+        }
+        Progress::Ended(_, run, output) => {
+            if run.result != CheckEnd::Passed {
+                for line in last_lines(output) {
+                    out.note(format!("  | {line}"));
+                }
+            }
+        }
+        Progress::Spoiled(check) => out.detail(format!(
+            "{} changed tracked files; what comes next gets a fresh checkout",
+            plain_line(&check.text)
+        )),
+    }
+}
+
+/// The end of what a command wrote, safe to show.
+fn last_lines(output: &[u8]) -> Vec<String> {
+    let text = String::from_utf8_lossy(output);
+    let text = plain(text.trim_end()).into_owned();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(20)..].iter().map(|line| (*line).to_owned()).collect()
+}
+
+fn items(check: &PlannedCheck) -> String {
+    check.items.iter().map(ItemId::as_str).collect::<Vec<_>>().join(", ")
+}
+
+fn result_words(run: &CheckRun) -> String {
+    match (run.result, run.exit_code) {
+        (CheckEnd::Passed, _) => "passed".to_owned(),
+        (CheckEnd::Failed, Some(code)) => format!("failed (exit code {code})"),
+        (CheckEnd::Failed, None) => "failed (ended by a signal)".to_owned(),
+        (CheckEnd::TimedOut, _) => "failed (took too long)".to_owned(),
+        (CheckEnd::NotStarted, _) => "failed (can't be started)".to_owned(),
+    }
+}
+
+fn seconds(millis: u64) -> String {
+    format!("{}.{} s", millis / 1000, millis % 1000 / 100)
+}
+
+fn tell_report(context: &Context, issue: u64, report: &Report) -> Outcome {
+    let n_failed = report.ran.iter().filter(|(_, run)| run.result != CheckEnd::Passed).count();
+    let outcome = if n_failed > 0 {
+        Outcome::Failed
+    } else if report.not_allowed.is_empty() {
+        Outcome::Done
+    } else {
+        Outcome::NotAllowed
+    };
+    let out = &context.out;
+    if out.is_json() {
+        let ran: Vec<Value> = report
+            .ran
+            .iter()
+            .map(|(check, run)| {
+                json!({
+                    "items": check.items, "argv": check.argv, "result": run.result,
+                    "exit_code": run.exit_code, "millis": run.millis, "output": run.output,
+                })
+            })
+            .collect();
+        let not_allowed: Vec<Value> = report
+            .not_allowed
+            .iter()
+            .map(|check| json!({"items": check.items, "argv": check.argv}))
+            .collect();
+        out.json(&json!({
+            "issue": issue, "head": report.commit_id, "place": "host",
+            "ran": ran, "not_allowed": not_allowed,
+        }));
+        return outcome;
+    }
+    let mut table = Vec::new();
+    for (check, run) in &report.ran {
+        table.push([items(check), result_words(run), seconds(run.millis), plain_line(&check.text)]);
+    }
+    for check in &report.not_allowed {
+        table.push([
+            items(check),
+            "not allowed".to_owned(),
+            String::new(),
+            plain_line(&check.text),
+        ]);
+    }
+    for line in columns(&table) {
+        out.line(line);
+    }
+    let total = report.ran.len() as u64;
+    let style = if n_failed > 0 { Style::Error } else { Style::Success };
+    let words = format!("{} of {} passed", total - n_failed as u64, counted(total, "command"));
+    let words = out.paint(style, &words);
+    out.line(format!("{words} on {:.12}, on this machine", report.commit_id));
+    if !report.not_allowed.is_empty() {
+        out.note(format!(
+            "Next: codeboost plan approve {issue} allows the commands that are not allowed yet"
+        ));
+    }
+    outcome
+}
+
+fn list(context: &Context, issue: Option<u64>) -> Result {
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_any_task(issue))?;
+    let plan = approved_plan(&store, &task)?;
+    let site = Site { repository: &repository, store: &store };
+    let head_commit_id = item::head(site, &task)?;
+    let counted_places = repository.config()?.cmd_evidence;
+    let standing = check::standing(site, &task, &plan, &head_commit_id, &counted_places)?;
+    if context.out.is_json() {
+        let items: Vec<Value> = standing
+            .iter()
+            .map(|(item, tests)| json!({"item": item, "tests": tests_word(tests)}))
+            .collect();
+        let runs = store.read(|tx| tx.check_runs(task.id))?;
+        context.out.json(&json!({
+            "issue": task.issue, "head": head_commit_id, "items": items, "runs": runs,
+        }));
+        return Ok(Outcome::Done);
+    }
+    let mut table = Vec::new();
+    for (item, (_, tests)) in plan.items.iter().zip(&standing) {
+        let commands = item.acceptance.iter().filter(|check| check.kind == CheckKind::Cmd);
+        let commands: Vec<_> = commands.map(|check| plain_line(&check.text)).collect();
+        table.push([item.id.to_string(), tests_words(tests), commands.join("; ")]);
+    }
+    for line in columns(&table) {
+        context.out.line(line);
+    }
+    Ok(Outcome::Done)
+}
+
+fn tests_word(tests: &Tests) -> &'static str {
+    match tests {
+        Tests::Passed { .. } => "passed",
+        Tests::Failed { .. } => "failed",
+        Tests::NotRun { .. } => "not run",
+        Tests::OutOfDate { .. } => "out of date",
+        Tests::NoneDefined => "none defined",
+    }
+}
+
+fn tests_words(tests: &Tests) -> String {
+    match tests {
+        Tests::Passed { total, place } => {
+            format!("passed ({total} of {total}; {})", plain_line(place))
+        }
+        Tests::Failed { failed, total, .. } => format!("failed ({failed} of {total})"),
+        Tests::NotRun { .. } | Tests::OutOfDate { .. } | Tests::NoneDefined => {
+            tests_word(tests).to_owned()
+        }
+    }
+}

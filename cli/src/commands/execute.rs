@@ -1,0 +1,100 @@
+//! `codeboost execute`: carries out an approved plan, item by item.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::agent::replay::{self as agent, Maker};
+use crate::commands::item::{ScopeArgs, ended_json, ended_outcome, tell_ended, tell_next};
+use crate::commands::{approved_plan, open};
+use crate::context::Context;
+use crate::error::{Error, Result};
+use crate::execute::item::Site;
+use crate::execute::replay::{self, Progress, Replayed};
+use crate::exit_code::Outcome;
+
+/// Arguments of `execute`.
+///
+/// Example: codeboost execute 412 --agent replay --patches patches/
+#[derive(Debug, Args)]
+pub struct ExecuteArgs {
+    /// Issue of the task; may be left out while one task is open
+    issue: Option<u64>,
+    /// Who carries it out; `replay` applies recorded patches
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// For replay: the folder with the patches, named 01-P1.patch, 02-P2.patch and so on
+    #[arg(long, value_name = "FOLDER")]
+    patches: Option<PathBuf>,
+    #[command(flatten)]
+    scope: ScopeArgs,
+}
+
+pub(crate) fn run(context: &Context, args: &ExecuteArgs) -> Result {
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_task(args.issue))?;
+    let issue = task.issue;
+    let by_hand = format!("to use any agent or tool yourself: codeboost item begin {issue} P1");
+    let replay_it = format!(
+        "to apply recorded patches: codeboost execute {issue} --agent replay --patches FOLDER"
+    );
+    match args.agent.as_deref() {
+        None => {
+            return Err(Error::usage("no agent is named, and none is the default")
+                .hint(replay_it)
+                .hint(by_hand));
+        }
+        Some(agent::NAME) => {}
+        Some(other) => {
+            let message = format!("codeboost can't start the agent {other:?}; it knows replay");
+            return Err(Error::usage(message).hint(replay_it).hint(by_hand));
+        }
+    }
+    let Some(patches) = &args.patches else {
+        return Err(Error::usage("replay needs the patches that it applies").hint(replay_it));
+    };
+    let patches = agent::read_patches(&context.path(patches))?;
+    if let Some(foreign) = patches.iter().find(|patch| patch.maker == Maker::Foreign) {
+        let message = format!("{} is for no item", foreign.path.display());
+        return Err(Error::failed(message).hint("name each patch after its item: 01-P1.patch"));
+    }
+    let plan = approved_plan(&store, &task)?;
+    let lease = match store.lease(&task, "execute")? {
+        Ok(lease) => lease,
+        Err(held) => return Ok(held.tell(context)),
+    };
+    let site = Site { repository: &repository, store: &store };
+    let out_of_scope = args.scope.out_of_scope();
+    let mut last = None;
+    let mut ends = Vec::new();
+    let replayed =
+        replay::run(site, &lease, &plan, &patches, out_of_scope, |progress| match progress {
+            Progress::Applied(patch, begun) => context.out.detail(format!(
+                "applied {} in {}",
+                patch.path.display(),
+                begun.workspace.folder.display()
+            )),
+            Progress::Before(patch) => {
+                context.out.note(format!("{} was replayed before", patch.path.display()));
+            }
+            Progress::Ended(ended) => {
+                if context.out.is_json() {
+                    ends.push(ended_json(&ended));
+                } else {
+                    tell_ended(context, &ended);
+                }
+                last = Some(*ended);
+            }
+        })?;
+    if context.out.is_json() {
+        context.out.json(&serde_json::json!({"issue": issue, "items": ends}));
+    } else if let Some(ended) = &last {
+        tell_next(context, ended);
+    } else {
+        context.out.line("Nothing to do: every item has its result.");
+    }
+    Ok(match (replayed, last) {
+        (Replayed::Paused | Replayed::Refused, Some(ended)) => ended_outcome(&ended),
+        (Replayed::Whole | Replayed::Paused | Replayed::Refused, _) => Outcome::Done,
+    })
+}
