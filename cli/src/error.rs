@@ -506,7 +506,13 @@ impl From<ItemError> for Error {
                 .hint(format!(
                     "declare them: codeboost plan edit {issue}, then codeboost plan approve {issue}"
                 ))
-                .hint("or add --go-on: then each has to be acknowledged in the review"),
+                .hint(format!(
+                    "or leave them to the review, where each has to be acknowledged: codeboost \
+                     item go-on {issue}"
+                )),
+            ItemError::NotPaused { issue, .. } => {
+                refused().hint(format!("see where it stands: codeboost status {issue}"))
+            }
             ItemError::Open { issue, ref item, same, .. } => {
                 let end = format!("bring it to an end: codeboost item end {issue} {item}");
                 let this = refused().hint(end);

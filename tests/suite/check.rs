@@ -119,6 +119,8 @@ fn without_here_it_says_what_to_do() {
 #[test]
 fn a_command_gets_a_fresh_checkout_and_a_known_environment() {
     let mut env = approved(&[&["./env.sh"]]);
+    std::fs::create_dir(env.path("temp")).unwrap();
+    env.set("TMPDIR", env.path("temp").to_str().unwrap());
     env.set("SECRET_TOKEN", "s3cret");
     env.set("EXTRA", "wanted");
     env.set("GIT_DIR", "/nonexistent");
@@ -145,11 +147,7 @@ fn a_command_gets_a_fresh_checkout_and_a_known_environment() {
     };
     let lines: Vec<_> = text.lines().map(hide).collect();
     assert_snapshot!(lines.join("\n"));
-    let left = std::fs::read_dir(std::env::temp_dir())
-        .unwrap()
-        .flatten()
-        .filter(|entry| entry.path().join("repo/env.sh").exists())
-        .count();
+    let left = std::fs::read_dir(env.path("temp")).unwrap().count();
     assert_eq!(left, 0, "the checkout is removed");
 }
 

@@ -1,6 +1,7 @@
 //! The integration tests: the real binary against real git repositories.
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+#![expect(clippy::disallowed_methods, reason = "tests set up the world that the program gets")]
 
 mod support;
 

@@ -23,21 +23,12 @@ const MAX_PATCH_BYTES: u64 = 256 * 1024 * 1024;
 pub struct Patch {
     /// Its place in the order; several may share one.
     pub number: u64,
-    /// What stands in its name after the number.
-    pub maker: Maker,
+    /// The item that it was made for.
+    pub item: ItemId,
     /// The file.
     pub path: PathBuf,
     /// Its content.
     pub bytes: Vec<u8>,
-}
-
-/// Who made what a patch holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Maker {
-    /// It was made for an item.
-    Item(ItemId),
-    /// Somebody made it who is no item: `<number>-foreign.patch`.
-    Foreign,
 }
 
 impl Patch {
@@ -79,6 +70,7 @@ pub enum ReplayError {
 /// [`ReplayError`] when there is none, or one with another name.
 pub fn read_patches(folder: &Path) -> Result<Vec<Patch>, ReplayError> {
     let fail = |error| FileError::new("read the folder", folder, error);
+    let folder = &folder.canonicalize().map_err(fail)?;
     let mut patches = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(fail)? {
         let path = entry.map_err(fail)?.path();
@@ -86,21 +78,16 @@ pub fn read_patches(folder: &Path) -> Result<Vec<Patch>, ReplayError> {
             continue;
         }
         let name = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
-        let parsed = name.split_once('-').and_then(|(number, maker)| {
-            let number = number.parse().ok()?;
-            let maker = match maker {
-                "foreign" => Maker::Foreign,
-                maker => Maker::Item(ItemId::parse(maker).ok()?),
-            };
-            Some((number, maker))
-        });
-        let Some((number, maker)) = parsed else { return Err(ReplayError::Name(path)) };
+        let parsed = name
+            .split_once('-')
+            .and_then(|(number, item)| Some((number.parse().ok()?, ItemId::parse(item).ok()?)));
+        let Some((number, item)) = parsed else { return Err(ReplayError::Name(path)) };
         let meta = path.symlink_metadata().map_err(|e| FileError::new("look at", &path, e))?;
         if !meta.is_file() || meta.len() > MAX_PATCH_BYTES {
             return Err(ReplayError::Form(path));
         }
         let bytes = stage::read(&path)?;
-        patches.push(Patch { number, maker, path, bytes });
+        patches.push(Patch { number, item, path, bytes });
     }
     if patches.is_empty() {
         return Err(ReplayError::None(folder.to_owned()));
@@ -109,7 +96,7 @@ pub fn read_patches(folder: &Path) -> Result<Vec<Patch>, ReplayError> {
     Ok(patches)
 }
 
-/// Applies a patch to the files in `folder`, all of it or nothing.
+/// Applies a patch to the files in `folder`, all of it or nothing. `path`: how messages name it.
 ///
 /// Git is run on an empty repository of ours beside the folder's own `.git`: neither that nor any
 /// attribute, filter or hook has a say. Git itself refuses a patch that goes through a link or out
@@ -117,13 +104,18 @@ pub fn read_patches(folder: &Path) -> Result<Vec<Patch>, ReplayError> {
 ///
 /// # Errors
 /// [`ReplayError::Apply`] with git's words.
-pub fn apply(context: &Context, folder: &Path, patch: &Patch) -> Result<(), ReplayError> {
+pub fn apply(
+    context: &Context,
+    folder: &Path,
+    path: &Path,
+    patch: &[u8],
+) -> Result<(), ReplayError> {
     let scratch = tempfile::Builder::new()
         .prefix("codeboost-replay-")
         .tempdir()
         .map_err(|error| FileError::new("make a folder in", &std::env::temp_dir(), error))?;
     let git_dir = scratch.path().join("git");
-    let fail = |source| ReplayError::Apply { path: patch.path.clone(), source };
+    let fail = |source| ReplayError::Apply { path: path.to_owned(), source };
     let git = Git::at(context, &git_dir).in_folder(scratch.path());
     git.output(["init", "--quiet", "--bare", "--template="]).map_err(fail)?;
     let info = git_dir.join("info");
@@ -136,6 +128,6 @@ pub fn apply(context: &Context, folder: &Path, patch: &Patch) -> Result<(), Repl
         .with_config("core.autocrlf=false")
         .with_config("apply.whitespace=nowarn")
         .with_env("GIT_WORK_TREE", folder.as_os_str());
-    git.output_with(["apply", "--whitespace=nowarn", "-"], Some(&patch.bytes)).map_err(fail)?;
+    git.output_with(["apply", "--whitespace=nowarn", "-"], Some(patch)).map_err(fail)?;
     Ok(())
 }

@@ -88,8 +88,11 @@ fn run_checks(context: &Context, args: &RunArgs) -> Result {
             task.issue
         )));
     }
+    for wanted in &args.item {
+        item::find_item(&plan, wanted)?;
+    }
     if check::planned(&plan, &args.item).is_empty() {
-        context.out.line("No command to run: the plan defines none.");
+        context.out.line("No command to run: none is defined.");
         return Ok(Outcome::Done);
     }
     let lease = match store.lease(&task, "check run")? {

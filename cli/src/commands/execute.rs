@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use crate::agent::replay::{self as agent, Maker};
+use crate::agent::replay as agent;
 use crate::commands::item::{ScopeArgs, ended_json, ended_outcome, tell_ended, tell_next};
 use crate::commands::{approved_plan, open};
 use crate::context::Context;
@@ -54,10 +54,6 @@ pub(crate) fn run(context: &Context, args: &ExecuteArgs) -> Result {
         return Err(Error::usage("replay needs the patches that it applies").hint(replay_it));
     };
     let patches = agent::read_patches(&context.path(patches))?;
-    if let Some(foreign) = patches.iter().find(|patch| patch.maker == Maker::Foreign) {
-        let message = format!("{} is for no item", foreign.path.display());
-        return Err(Error::failed(message).hint("name each patch after its item: 01-P1.patch"));
-    }
     let plan = approved_plan(&store, &task)?;
     let lease = match store.lease(&task, "execute")? {
         Ok(lease) => lease,

@@ -50,6 +50,16 @@ enum Sub {
         /// Issue of the task; may be left out while one task is open
         issue: Option<u64>,
     },
+    /// Let a paused task go on: changes that no item declares are left to the review
+    ///
+    /// A task pauses when an item changed a file that the plan does not declare. After this each
+    /// such change has to be acknowledged in the review.
+    ///
+    /// Example: codeboost item go-on 412
+    GoOn {
+        /// Issue of the task; may be left out while one task is open
+        issue: Option<u64>,
+    },
     /// Give up the item that has begun; its workspace stays on disk
     ///
     /// Example: codeboost item abandon 412
@@ -75,8 +85,6 @@ struct BeginArgs {
     /// Give up the workspace that is open for this item, leave it on disk, and make a new one
     #[arg(long)]
     again: bool,
-    #[command(flatten)]
-    scope: ScopeArgs,
 }
 
 #[derive(Debug, Args)]
@@ -126,6 +134,7 @@ pub(crate) fn run(context: &Context, args: &ItemArgs) -> Result {
         Sub::Begin(args) => begin(context, args),
         Sub::End(args) => end(context, args),
         Sub::List { issue } => list(context, *issue),
+        Sub::GoOn { issue } => go_on(context, *issue),
         Sub::Abandon { issue, item } => abandon(context, *issue, item.as_ref()),
     }
 }
@@ -142,7 +151,7 @@ fn begin(context: &Context, args: &BeginArgs) -> Result {
     let options = BeginOptions {
         folder: args.at.clone(),
         again: args.again,
-        out_of_scope: args.scope.out_of_scope(),
+        out_of_scope: OutOfScope::Pause,
         worker: Worker::Person,
         source: None,
     };
@@ -344,6 +353,7 @@ const MAX_SHOWN: usize = 20;
 fn next_words(ended: &Ended) -> String {
     use crate::task::TaskState;
     let issue = ended.task.issue;
+    let item = &ended.workspace.item;
     if matches!(ended.what, What::Refused(_)) {
         return format!(
             "Next: mend it and run codeboost item end {issue}, or codeboost item abandon {issue}"
@@ -351,24 +361,20 @@ fn next_words(ended: &Ended) -> String {
     }
     match ended.task.state {
         TaskState::NeedsAmendment => format!(
-            "The task waits in needs amendment.\n\
-             Next: declare the file with codeboost plan edit {issue} and codeboost plan approve \
-             {issue}; or undo the change in another round of {item} (codeboost item begin {issue} \
-             {item} --go-on); or leave it to the review with --go-on at the next item",
-            item = ended.workspace.item
+            "The task waits for you in needs amendment. Next, one of:\n  \
+             declare the change: codeboost plan edit {issue}, then codeboost plan approve {issue}\n  \
+             leave it to the review: codeboost item go-on {issue}\n  \
+             undo it: codeboost item go-on {issue}, then codeboost item begin {issue} {item}"
         ),
-        TaskState::InReview => {
-            format!(
-                "Every item is carried out.\nNext: codeboost check run {issue} --here, then codeboost render {issue}"
-            )
-        }
-        _ => format!("{}.\nNext: codeboost item begin {issue} ITEM", capital(&ended.task.reason)),
+        TaskState::InReview => format!(
+            "Every item is carried out.\n\
+             Next: codeboost check run {issue} --here, then codeboost render {issue}"
+        ),
+        _ => match ended.left.first() {
+            Some(next) => format!("Next: codeboost item begin {issue} {next}"),
+            None => format!("Next: codeboost status {issue}"),
+        },
     }
-}
-
-fn capital(text: &str) -> String {
-    let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
 }
 
 /// A path, quoted only where it has to be.
@@ -419,6 +425,7 @@ pub(crate) fn ended_json(ended: &Ended) -> Value {
         "ignored": paths(&ended.ignored),
         "n_ignored": ended.n_ignored,
         "had_commits": ended.had_commits,
+        "left": ended.left,
         "workspace": ended.kept.map(|_| ended.workspace.folder.to_string_lossy()),
     });
     let more = match &ended.what {
@@ -510,6 +517,24 @@ fn state_word(
         (None, Some(_)) => "done",
         (None, None) => "not begun",
     }
+}
+
+fn go_on(context: &Context, issue: Option<u64>) -> Result {
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_task(issue))?;
+    let plan = approved_plan(&store, &task)?;
+    let lease = match store.lease(&task, "item go-on")? {
+        Ok(lease) => lease,
+        Err(held) => return Ok(held.tell(context)),
+    };
+    let site = Site { repository: &repository, store: &store };
+    let task = item::go_on(site, &lease, &plan)?;
+    if context.out.is_json() {
+        context.out.json(&json!({"issue": task.issue, "task_state": task.state}));
+    } else {
+        context.out.line(format!("#{} is {}: {}", task.issue, task.state, task.reason));
+    }
+    Ok(Outcome::Done)
 }
 
 fn abandon(context: &Context, issue: Option<u64>, wanted: Option<&ItemId>) -> Result {

@@ -152,9 +152,6 @@ pub fn run_here(
 ) -> Result<Report, ItemError> {
     let Site { repository, store } = site;
     let context = repository.context();
-    for wanted in &options.items {
-        item::find_item(plan, wanted)?;
-    }
     let task = item::read_task(store, lease)?;
     let allowed: BTreeSet<Vec<String>> =
         store.read(|tx| tx.allowed_commands())?.into_iter().collect();

@@ -141,6 +141,8 @@ pub struct Ended {
     pub what: What,
     /// The task, as it stands now.
     pub task: TaskRow,
+    /// The items of the plan that have no result yet.
+    pub left: Vec<ItemId>,
     /// Declared paths at which nothing changed.
     pub untouched: Vec<String>,
     /// Left-out files, at most 1,000.
@@ -211,6 +213,14 @@ pub enum ItemError {
         same: bool,
         /// Where it lies.
         folder: PathBuf,
+    },
+    /// The task is not paused.
+    #[error("the task for issue #{issue} is {state}, not paused for changes out of scope")]
+    NotPaused {
+        /// The issue.
+        issue: u64,
+        /// Where it stands.
+        state: TaskState,
     },
     /// No workspace is open.
     #[error("no item of issue #{0} has begun")]
@@ -368,11 +378,6 @@ pub fn begin(
         let lines = unknown.iter().map(Violation::line).collect();
         return Err(ItemError::Links { lines });
     }
-    if let Some(row) = &current {
-        store.write(|tx| {
-            tx.end_workspace(row, WorkspaceState::Abandoned, "given up, to be begun again")
-        })?;
-    }
     let folder = match &options.folder {
         Some(folder) => context.path(folder),
         None => {
@@ -380,8 +385,11 @@ pub fn begin(
             workspace::default_folder(repository, repository_id, task.issue, &item.id)
         }
     };
-    if folder.symlink_metadata().is_ok() {
-        return Err(CloneError::Exists(folder).into());
+    let folder = workspace::resolve(repository, &folder)?;
+    if let Some(row) = &current {
+        store.write(|tx| {
+            tx.end_workspace(row, WorkspaceState::Abandoned, "given up, to be begun again")
+        })?;
     }
     let row = store.write(|tx| {
         tx.add_workspace(&NewWorkspace {
@@ -488,7 +496,7 @@ pub fn end(
     let objects = Objects::open(repository.git())?;
     let row = if row.state == WorkspaceState::Committing {
         match land(site, &task, plan, &row, options.out_of_scope)? {
-            Landed::Done(task) => return ended_before(&objects, task, row, options),
+            Landed::Done(task) => return ended_before(site, &objects, plan, task, row, options),
             // Its commit can't become the head any more; what lies there is looked at anew.
             Landed::Reopened(row) => row,
         }
@@ -517,10 +525,12 @@ pub fn end(
     });
     let inside = workspace::look_inside(&row.folder, &row.start_commit_id);
     let Audit { changes, violations, out_of_scope, untouched } = audit;
+    let left = left(plan, &row.item, &done_items(site, &task)?);
     let ended = |what, task, kept| Ended {
         workspace: row.clone(),
         what,
         task,
+        left: left.clone(),
         untouched: untouched.clone(),
         ignored: manifest.ignored.clone(),
         n_ignored: manifest.n_ignored,
@@ -534,7 +544,7 @@ pub fn end(
             tx.refuse_workspace(&row, &lines)?;
             set_state(tx, &task, TaskState::NeedsHuman, &reason)
         })?;
-        return Ok(ended(What::Refused(violations), task, Some("so that it can be mended")));
+        return Ok(ended(What::Refused(violations), task, Some("it has to be mended")));
     }
     let keep = Keeping { has_ignored: manifest.n_ignored > 0, inside, folder: options.folder };
     if changes.is_empty() {
@@ -579,6 +589,23 @@ pub fn end(
     };
     let kept = clean_up(&row, keep);
     Ok(ended(What::Committed { commit_id, changes, out_of_scope }, task, kept))
+}
+
+/// Lets a task go on that is paused for changes that no item declares: they are left to the review.
+///
+/// # Errors
+/// [`ItemError::NotPaused`] when it is not.
+pub fn go_on(site: Site<'_>, lease: &Lease, plan: &Plan) -> Result<TaskRow, ItemError> {
+    settle(site, lease, plan)?;
+    let task = read_task(site.store, lease)?;
+    if task.state != TaskState::NeedsAmendment {
+        return Err(ItemError::NotPaused { issue: task.issue, state: task.state });
+    }
+    let done = done_items(site, &task)?;
+    let is_whole = plan.items.iter().all(|item| done.contains_key(&item.id));
+    let state = if is_whole { TaskState::InReview } else { TaskState::Queued };
+    let reason = "changes that no item declares are left to the review";
+    Ok(site.store.write(|tx| tx.set_task_state(&task, state, reason, Actor::Person))?)
 }
 
 /// Gives up the item that has begun. Its folder stays.
@@ -703,7 +730,9 @@ fn scope_words(row: &WorkspaceRow) -> String {
 
 /// What an end that an earlier run had come to says.
 fn ended_before(
+    site: Site<'_>,
     objects: &Objects,
+    plan: &Plan,
     task: TaskRow,
     row: WorkspaceRow,
     options: EndOptions,
@@ -722,6 +751,7 @@ fn ended_before(
             changes: audit::changes(&before, &after),
             out_of_scope: row.out_of_scope.clone(),
         },
+        left: left(plan, &row.item, &done_items(site, &task)?),
         workspace: row,
         task,
         untouched: Vec::new(),
@@ -806,9 +836,11 @@ fn undeclared(
             let is_declared = item.is_some_and(|item| {
                 audit::declared_paths(item).any(|declared| declared.as_bytes() == path.as_bytes())
             });
-            // Put back to what it was before the item: nothing is left to declare.
-            let is_reverted = objects.entry(&head_commit_id, path)?
-                == objects.entry(&row.start_commit_id, path)?;
+            // Put back to what it was before the item, or before any: nothing is left to declare.
+            let first = rows.iter().find(|row| row.out_of_scope.contains(path)).unwrap_or(row);
+            let now = objects.entry(&head_commit_id, path)?;
+            let is_reverted = now == objects.entry(&row.start_commit_id, path)?
+                || now == objects.entry(&first.start_commit_id, path)?;
             if !is_declared && !is_reverted {
                 found.push(format!("{} ({})", audit::quote(path.as_bytes()), row.item));
             }
@@ -847,23 +879,23 @@ pub fn done_items(
     Ok(done)
 }
 
+/// The items other than `item` that have no result yet, in plan order.
+fn left(plan: &Plan, item: &ItemId, done: &BTreeMap<ItemId, Vec<CommitId>>) -> Vec<ItemId> {
+    let ids = plan.items.iter().map(|other| &other.id);
+    ids.filter(|other| *other != item && !done.contains_key(*other)).cloned().collect()
+}
+
 /// Where a task goes when an item has a result. `done`: the others that have one.
 fn state_after(
     plan: &Plan,
     item: &ItemId,
     done: &BTreeMap<ItemId, Vec<CommitId>>,
 ) -> (TaskState, String) {
-    let left: Vec<_> = plan
-        .items
-        .iter()
-        .map(|other| &other.id)
-        .filter(|other| *other != item && !done.contains_key(*other))
-        .cloned()
-        .collect();
+    let left = left(plan, item, done);
     if left.is_empty() {
         (TaskState::InReview, "every item is carried out".to_owned())
     } else {
-        (TaskState::Running, format!("{item} is carried out; left: {}", list(&left)))
+        (TaskState::Queued, format!("{item} is carried out; left: {}", list(&left)))
     }
 }
 

@@ -5,11 +5,12 @@
 //! on where it stopped and no patch is applied twice.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use codeboost_schema::ids::{CommitId, ItemId};
 use codeboost_schema::plan::Plan;
 
-use crate::agent::replay::{self, Maker, Patch};
+use crate::agent::replay::{self, Patch};
 use crate::execute::audit;
 use crate::execute::commit::{self, NewCommit};
 use crate::execute::item::{
@@ -46,7 +47,7 @@ pub enum Replayed {
 
 /// Replays patches in their order, then ends the items that have none as unchanged.
 ///
-/// `patches`: from [`replay::read_patches`]; those of nobody are left out here.
+/// `patches`: from [`replay::read_patches`].
 ///
 /// # Errors
 /// [`ItemError`] when an item can't begin or end, or a patch does not apply; its workspace is given
@@ -60,13 +61,11 @@ pub fn run(
     mut tell: impl FnMut(Progress<'_>),
 ) -> Result<Replayed, ItemError> {
     for patch in patches {
-        let Maker::Item(item) = &patch.maker else { continue };
-        item::find_item(plan, item)?;
+        item::find_item(plan, &patch.item)?;
     }
     item::settle(site, lease, plan)?;
     for patch in patches {
-        let Maker::Item(item) = &patch.maker else { continue };
-        let stop = carry_out(site, lease, plan, item, Some(patch), out_of_scope, &mut tell)?;
+        let stop = carry_out(site, lease, plan, &patch.item, Some(patch), out_of_scope, &mut tell)?;
         if let Some(stop) = stop {
             return Ok(stop);
         }
@@ -120,7 +119,12 @@ fn carry_out(
     };
     let begun = item::begin(site, lease, plan, item, &options)?;
     if let Some(patch) = patch {
-        let applied = replay::apply(site.repository.context(), &begun.workspace.folder, patch);
+        let applied = replay::apply(
+            site.repository.context(),
+            &begun.workspace.folder,
+            &patch.path,
+            &patch.bytes,
+        );
         if let Err(error) = applied {
             item::abandon(site, lease, Some(plan), None)?;
             return Err(error.into());
@@ -149,15 +153,16 @@ pub struct ForeignCommit<'a> {
     pub message: &'a str,
 }
 
-/// Applies a patch on the task's head and moves the head there, recording nothing: what somebody
-/// does who pushes to the branch.
+/// Applies a patch on the task's head and moves the head there, without an entry in the ledger:
+/// what somebody does who pushes to the branch. `path`: how messages name the patch.
 ///
 /// # Errors
 /// [`ItemError`] when the patch does not apply or the head can't be moved.
 pub fn commit_foreign(
     site: Site<'_>,
     lease: &Lease,
-    patch: &Patch,
+    path: &Path,
+    patch: &[u8],
     foreign: ForeignCommit<'_>,
 ) -> Result<CommitId, ItemError> {
     let context = site.repository.context();
@@ -169,7 +174,7 @@ pub fn commit_foreign(
         .tempdir()
         .map_err(|error| FileError::new("make a folder in", &std::env::temp_dir(), error))?;
     let clone = workspace::make(site.repository, &objects, &parent, &temp.path().join("project"))?;
-    replay::apply(context, &clone.folder, patch)?;
+    replay::apply(context, &clone.folder, path, patch)?;
     let mut spool = Spool::new(temp.path())?;
     let place = (clone.folder.as_path(), clone.trusts_execute_bit);
     let found = item::look(site, &objects, BTreeSet::new(), &clone.tree, place, &mut spool)?;

@@ -131,6 +131,29 @@ pub fn prompt_file(folder: &Path) -> PathBuf {
     folder.with_file_name(name)
 }
 
+/// Where `folder` really lies; its parents are made.
+///
+/// # Errors
+/// [`CloneError::Exists`] when it is there, [`CloneError::Inside`] when it would lie in the
+/// repository's own folder.
+pub fn resolve(repository: &Repository<'_>, folder: &Path) -> Result<PathBuf, CloneError> {
+    if folder.symlink_metadata().is_ok() {
+        return Err(CloneError::Exists(folder.to_owned()));
+    }
+    let parent = folder.parent().unwrap_or(Path::new("/"));
+    let inside = repository.common_dir();
+    // Looked at first, so that nothing is made in there.
+    let nearest = parent.ancestors().find_map(|ancestor| ancestor.canonicalize().ok());
+    if nearest.is_some_and(|nearest| nearest.starts_with(inside))
+        && !folder.starts_with(repository.state_folder().join("workspaces"))
+    {
+        return Err(CloneError::Inside { folder: folder.to_owned(), inside: inside.to_owned() });
+    }
+    stage::make_folder(parent)?;
+    let parent = parent.canonicalize().map_err(|error| FileError::new("resolve", parent, error))?;
+    Ok(parent.join(folder.file_name().unwrap_or_default()))
+}
+
 /// Makes a clone of `commit_id` in `folder`, which must not exist.
 ///
 /// It is made under another name beside it and renamed, so that a killed process leaves no half
@@ -144,23 +167,12 @@ pub fn make(
     commit_id: &CommitId,
     folder: &Path,
 ) -> Result<Clone, CloneError> {
-    if folder.symlink_metadata().is_ok() {
-        return Err(CloneError::Exists(folder.to_owned()));
-    }
+    let folder = resolve(repository, folder)?;
     let parent = folder.parent().unwrap_or(Path::new("/"));
-    stage::make_folder(parent)?;
-    let parent = parent.canonicalize().map_err(|error| FileError::new("resolve", parent, error))?;
-    let folder = parent.join(folder.file_name().unwrap_or_default());
-    if parent.starts_with(repository.common_dir())
-        && !parent.starts_with(repository.state_folder().join("workspaces"))
-    {
-        let inside = repository.common_dir().to_owned();
-        return Err(CloneError::Inside { folder, inside });
-    }
     let draft = tempfile::Builder::new()
         .prefix(&draft_prefix(&folder))
-        .tempdir_in(&parent)
-        .map_err(|error| FileError::new("make a folder in", &parent, error))?;
+        .tempdir_in(parent)
+        .map_err(|error| FileError::new("make a folder in", parent, error))?;
     // A temporary folder is its owner's alone; a workspace is a folder like any other.
     let work = draft.path().join("work");
     stage::make_folder(&work)?;
