@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use crate::ids::CommitId;
+use crate::ids::{CommitId, ItemId, SegmentKey};
 
 /// The JSON Schema of [`Status`].
 pub const SCHEMA: &str = include_str!("../status.schema.json");
@@ -43,6 +43,86 @@ pub struct TaskStatus {
     pub head: RefStatus,
     /// The commits from the recorded base to the head as it is now; null when the branch is gone.
     pub commits: Option<CommitCounts>,
+    /// The revisions of the plan; null before the first.
+    pub plan_revisions: Option<PlanRevisions>,
+    /// Where its review stands; null before a plan is approved, and for a closed task.
+    pub review: Option<ReviewStatus>,
+    /// Why the review can't be told although there should be one: it is unknown then.
+    pub review_unknown: Option<String>,
+    /// The command that goes on; null when nothing is to be done.
+    pub next: Option<String>,
+}
+
+/// The revisions of a plan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PlanRevisions {
+    /// The newest one.
+    pub newest: u64,
+    /// The newest approved one, which work and review follow; null when none is.
+    pub approved: Option<u64>,
+}
+
+/// Where a review stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ReviewStatus {
+    /// In the order of the plan.
+    pub items: Vec<ItemStatus>,
+    /// Where the changes stand, as counts of segments.
+    pub segments: SegmentCounts,
+    /// The choices in force, in the order of their segments.
+    pub choices: Vec<ChoiceStatus>,
+    /// What forbids the merge.
+    pub blockers: Vec<BlockerStatus>,
+}
+
+/// Where one item stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ItemStatus {
+    /// Its id.
+    pub item: ItemId,
+    /// Its title.
+    pub title: String,
+    /// The contract's word: `unreviewed`, `approved` or `stale`.
+    pub approval: &'static str,
+    /// The contract's word: `passed`, `failed`, `not run`, `out of date` or `none defined`.
+    pub tests: &'static str,
+}
+
+/// How many segments stand where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+pub struct SegmentCounts {
+    /// All of them.
+    pub total: u64,
+    /// On the Ambiguous row.
+    pub ambiguous: u64,
+    /// On the Unplanned row.
+    pub unplanned: u64,
+    /// On the Accepted row.
+    pub accepted: u64,
+    /// On an item's row because a person assigned them.
+    pub assigned: u64,
+}
+
+/// A choice in force.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ChoiceStatus {
+    /// Id of the segment.
+    pub segment: u32,
+    /// Its key.
+    pub key: SegmentKey,
+    /// `accepted` or `assigned`.
+    pub choice: &'static str,
+    /// The item that it was assigned to.
+    pub item: Option<ItemId>,
+}
+
+/// Something that forbids the merge.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct BlockerStatus {
+    /// A fixed word per kind.
+    pub code: &'static str,
+    /// For people, as an instruction.
+    pub words: String,
 }
 
 /// A branch of a task.
@@ -99,6 +179,25 @@ mod tests {
                 base: branch("refs/heads/main", Some(&id)),
                 head: branch("refs/heads/agent/retry", None),
                 commits: Some(CommitCounts { total: 3, owned: 2, adopted: 1, foreign: 1 }),
+                plan_revisions: Some(PlanRevisions { newest: 2, approved: None }),
+                review: Some(ReviewStatus {
+                    items: vec![ItemStatus {
+                        item: ItemId::parse("P1").expect("an item"),
+                        title: "Retry".into(),
+                        approval: "stale",
+                        tests: "none defined",
+                    }],
+                    segments: SegmentCounts { total: 1, accepted: 1, ..Default::default() },
+                    choices: vec![ChoiceStatus {
+                        segment: 0,
+                        key: SegmentKey::of(b"a segment"),
+                        choice: "accepted",
+                        item: None,
+                    }],
+                    blockers: vec![BlockerStatus { code: "stale", words: "Review P1".into() }],
+                }),
+                review_unknown: None,
+                next: Some("codeboost review 412".into()),
             }],
         };
         let value = serde_json::to_value(&status).expect("JSON");

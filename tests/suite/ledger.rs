@@ -21,8 +21,17 @@ fn repo() -> TestEnv {
     env
 }
 
-/// Imports a revision with these items, each adding a file, and approves it.
+/// Imports a revision with these items and approves it.
 fn plan(env: &TestEnv, items: &[&str]) {
+    env.write("plan.json", sample_plan(5, items));
+    for args in [&["plan", "import", "5", "../plan.json"][..], &["plan", "approve", "5"]] {
+        let done = env.run_in("repo", args);
+        assert_eq!(done.code, 0, "{done}");
+    }
+}
+
+/// A plan with these items, each adding `new/<item>.txt`.
+pub(crate) fn sample_plan(issue: u64, items: &[&str]) -> String {
     let items: Vec<_> = items
         .iter()
         .map(|id| {
@@ -38,14 +47,10 @@ fn plan(env: &TestEnv, items: &[&str]) {
         })
         .collect();
     let plan = serde_json::json!({
-        "schema_version": 1, "issue": 5, "revision": 1, "summary": "Add files",
+        "schema_version": 1, "issue": issue, "revision": 1, "summary": "Add files",
         "items": items, "questions": [],
     });
-    env.write("plan.json", plan.to_string());
-    for args in [&["plan", "import", "5", "../plan.json"][..], &["plan", "approve", "5"]] {
-        let done = env.run_in("repo", args);
-        assert_eq!(done.code, 0, "{done}");
-    }
+    plan.to_string()
 }
 
 fn commit(env: &TestEnv, message: &str, file: &str, text: &str) {

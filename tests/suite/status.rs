@@ -44,6 +44,52 @@ fn status_as_json_validates_against_its_schema() {
     );
 }
 
+#[test]
+fn status_tells_the_review_and_what_forbids_the_merge() {
+    let env = repo();
+    env.git("repo", ["checkout", "-q", "topic"]);
+    for (file, message) in [("new/P1.txt", "one"), ("new/P2.txt", "two"), ("stray.txt", "three")] {
+        env.write(format!("repo/{file}"), message);
+        env.git("repo", ["add", "."]);
+        env.git("repo", ["commit", "-q", "-m", message]);
+    }
+    env.write("plan.json", crate::ledger::sample_plan(5, &["P1", "P2"]));
+    for args in [
+        "task add 5 --base main --head topic",
+        "plan import 5 ../plan.json",
+        "status 5",
+        "plan approve 5",
+        "ledger record topic~2 --item P1",
+        "ledger record topic~1 --item P2",
+    ] {
+        let done = env.run_in("repo", args.split(' '));
+        assert_eq!(done.code, 0, "{done}");
+        if args == "status 5" {
+            assert_snapshot!(env.redact(&done.to_string()));
+        }
+    }
+    let done = env.run_in("repo", ["status"]);
+    assert_snapshot!(env.redact(&done.to_string()));
+    let done = env.run_in("repo", ["status", "--format", "json"]);
+    let value: serde_json::Value = serde_json::from_str(&done.stdout).unwrap();
+    let found = codeboost_schema::registry::violations(codeboost_schema::status::SCHEMA, &value);
+    assert_eq!(found, [], "{done}");
+    let review = &value["tasks"][0]["review"];
+    assert_eq!(review["segments"]["unplanned"], 1, "{done}");
+    assert_eq!(review["items"][1]["approval"], "unreviewed", "{done}");
+
+    // A review that can't be read is unknown, never empty.
+    env.git("repo", ["checkout", "-q", "main"]);
+    env.git("repo", ["branch", "-q", "-D", "topic"]);
+    for id in env.git("repo", ["for-each-ref", "--format=%(refname)", "refs/codeboost"]).lines() {
+        env.git("repo", ["update-ref", "-d", id]);
+    }
+    env.git("repo", ["reflog", "expire", "--expire=now", "--all"]);
+    env.git("repo", ["gc", "-q", "--prune=now"]);
+    let done = env.run_in("repo", ["status"]);
+    assert_snapshot!(env.redact(&done.to_string()));
+}
+
 /// Lines about programs differ between machines.
 fn without_programs(text: &str) -> String {
     let mut out = Vec::new();

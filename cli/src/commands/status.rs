@@ -3,16 +3,24 @@
 use clap::Args;
 use codeboost_schema::ids::CommitId;
 use codeboost_schema::ledger::{Ledger, Origin};
-use codeboost_schema::status::{CommitCounts, RefStatus, Status, TaskStatus};
+use codeboost_schema::status::{
+    BlockerStatus, ChoiceStatus, CommitCounts, ItemStatus, PlanRevisions, RefStatus, ReviewStatus,
+    SegmentCounts, Status, TaskStatus,
+};
 
+use crate::approval::choice::Place;
 use crate::commands::open;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
+use crate::gate::Tests;
+use crate::git::repository::Repository;
 use crate::git::run::{Git, GitError, parse_id};
 use crate::ledger;
-use crate::output::{Style, counted, plain_line};
-use crate::store::{TaskRow, short_ref};
+use crate::output::{Style, columns, counted, plain_line};
+use crate::review::{Review, read};
+use crate::store::{Store, TaskRow, short_ref};
+use crate::task::TaskState;
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
@@ -22,29 +30,29 @@ pub struct StatusArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result {
-    let (_, store) = open(context)?;
-    let (repository, tasks) = store.read(|tx| -> Result<_> {
-        let tasks: Vec<_> = match args.issue {
-            Some(issue) => vec![tx.select_any_task(Some(issue))?],
-            None => tx.tasks()?.into_iter().filter(|task| !task.state.is_closed()).collect(),
-        };
-        let mut found = Vec::new();
-        for task in tasks {
-            let ledger = tx.ledger(task.id)?;
-            found.push((task, ledger));
+    let (repository, store) = open(context)?;
+    let tasks: Vec<_> = match args.issue {
+        Some(issue) => vec![store.read(|tx| tx.select_any_task(Some(issue)))?],
+        None => {
+            let all = store.read(|tx| tx.tasks())?;
+            all.into_iter().filter(|task| !task.state.is_closed()).collect()
         }
-        Ok((tx.repository_id()?, found))
-    })?;
+    };
     let mut rows = Vec::new();
-    for (task, ledger) in &tasks {
-        rows.push(look(store.git(), task, ledger)?);
+    for task in tasks {
+        let task = read::follow(&repository, &store, task)?;
+        rows.push(look(&repository, &store, &task)?);
     }
-    let status = Status { schema_version: 1, repository: repository.to_string(), tasks: rows };
+    let id = store.read(|tx| tx.repository_id())?;
+    let status = Status { schema_version: 1, repository: id.to_string(), tasks: rows };
     if context.out.is_json() {
         context.out.json(&status);
         return Ok(Outcome::Done);
     }
-    for task in &status.tasks {
+    for (n, task) in status.tasks.iter().enumerate() {
+        if n > 0 {
+            context.out.line("");
+        }
         tell(context, task);
     }
     if status.tasks.is_empty() {
@@ -53,7 +61,16 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result {
     Ok(Outcome::Done)
 }
 
-fn look(git: &Git<'_>, task: &TaskRow, ledger: &Ledger) -> Result<TaskStatus> {
+fn look(repository: &Repository<'_>, store: &Store<'_>, task: &TaskRow) -> Result<TaskStatus> {
+    let git = repository.git();
+    let (ledger, newest, approved, workspace) = store.read(|tx| -> Result<_> {
+        Ok((
+            tx.ledger(task.id)?,
+            tx.newest_plan(task.id)?.map(|row| row.plan.revision),
+            tx.approved_plan(task.id)?.map(|row| row.plan.revision),
+            tx.current_workspace(task.id)?,
+        ))
+    })?;
     let branch = |name: &str, recorded: &CommitId| -> Result<RefStatus> {
         let now = git.resolve(name)?;
         let moved = now.as_ref() != Some(recorded);
@@ -62,9 +79,18 @@ fn look(git: &Git<'_>, task: &TaskRow, ledger: &Ledger) -> Result<TaskStatus> {
     let base = branch(&task.base_ref, &task.base_commit_id)?;
     let head = branch(&task.head_ref, &task.head_commit_id)?;
     let commits = match &head.now {
-        Some(now) => Some(count(git, &task.base_commit_id, now, ledger)?),
+        Some(now) => Some(count(git, &task.base_commit_id, now, &ledger)?),
         None => None,
     };
+    let (review, review_unknown) = if task.state.is_closed() || approved.is_none() {
+        (None, None)
+    } else {
+        match read::read(repository, store, task) {
+            Ok(loaded) => (Some(review_status(&loaded.review)), None),
+            Err(error) => (None, Some(Error::from(error).chain())),
+        }
+    };
+    let next = next(task, newest, approved, workspace.is_some(), review.as_ref());
     Ok(TaskStatus {
         issue: task.issue,
         title: task.title.clone(),
@@ -76,7 +102,106 @@ fn look(git: &Git<'_>, task: &TaskRow, ledger: &Ledger) -> Result<TaskStatus> {
         base,
         head,
         commits,
+        plan_revisions: newest.map(|newest| PlanRevisions { newest, approved }),
+        review,
+        review_unknown,
+        next,
     })
+}
+
+fn review_status(review: &Review) -> ReviewStatus {
+    let mut segments = SegmentCounts::default();
+    let mut choices = Vec::new();
+    for (segment, placed) in review.inputs.link.segments.iter().zip(&review.placed) {
+        segments.total += 1;
+        let choice = match &placed.place {
+            Place::Item(item) if placed.assigned => {
+                segments.assigned += 1;
+                Some(("assigned", Some(item.clone())))
+            }
+            Place::Item(_) => None,
+            Place::Ambiguous => {
+                segments.ambiguous += 1;
+                None
+            }
+            Place::Unplanned => {
+                segments.unplanned += 1;
+                None
+            }
+            Place::Accepted => {
+                segments.accepted += 1;
+                Some(("accepted", None))
+            }
+        };
+        if let Some((choice, item)) = choice {
+            choices.push(ChoiceStatus {
+                segment: segment.id,
+                key: segment.key.clone(),
+                choice,
+                item,
+            });
+        }
+    }
+    let items = review.items.iter().map(|state| ItemStatus {
+        item: state.item.clone(),
+        title: review
+            .inputs
+            .plan
+            .item(&state.item)
+            .map_or_else(String::new, |item| item.title.clone()),
+        approval: state.state.as_str(),
+        tests: match state.tests {
+            Tests::Passed { .. } => "passed",
+            Tests::Failed { .. } => "failed",
+            Tests::NotRun { .. } => "not run",
+            Tests::OutOfDate { .. } => "out of date",
+            Tests::NoneDefined => "none defined",
+        },
+    });
+    let blockers = review
+        .blockers
+        .iter()
+        .map(|blocker| BlockerStatus { code: blocker.code.as_str(), words: blocker.words.clone() });
+    ReviewStatus { items: items.collect(), segments, choices, blockers: blockers.collect() }
+}
+
+/// The command that goes on with a task.
+fn next(
+    task: &TaskRow,
+    newest: Option<u64>,
+    approved: Option<u64>,
+    has_workspace: bool,
+    review: Option<&ReviewStatus>,
+) -> Option<String> {
+    let issue = task.issue;
+    if task.state.is_closed() {
+        return None;
+    }
+    if newest.is_none() {
+        return Some(format!("codeboost plan import {issue} FILE"));
+    }
+    if newest != approved {
+        return Some(format!("codeboost plan approve {issue}"));
+    }
+    if has_workspace {
+        return Some(format!("codeboost item end {issue}"));
+    }
+    match (task.state, review) {
+        (TaskState::Queued | TaskState::Running, Some(review)) => {
+            let item = review.items.first()?;
+            Some(format!("codeboost item begin {issue} {}", item.item))
+        }
+        (TaskState::InReview | TaskState::MergeBlocked, Some(review))
+            if review.blockers.is_empty() =>
+        {
+            Some(format!("codeboost merge {issue}"))
+        }
+        (TaskState::InReview | TaskState::MergeBlocked, Some(_)) => {
+            Some(format!("codeboost render {issue}"))
+        }
+        (TaskState::Merging, _) => Some(format!("codeboost merge {issue}")),
+        _ => None,
+    }
 }
 
 fn count(git: &Git<'_>, from: &CommitId, to: &CommitId, ledger: &Ledger) -> Result<CommitCounts> {
@@ -138,5 +263,64 @@ fn tell(context: &Context, task: &TaskStatus) {
         let parts =
             if commits.total == 0 { String::new() } else { format!(": {}", parts.join(", ")) };
         out.line(format!("  commits  {total}{parts}"));
+    }
+    let plan = match task.plan_revisions {
+        None => "none yet".to_owned(),
+        Some(PlanRevisions { newest, approved: None }) => format!("r{newest}, not approved"),
+        Some(PlanRevisions { newest, approved: Some(approved) }) if newest == approved => {
+            format!("r{newest}, approved")
+        }
+        Some(PlanRevisions { newest, approved: Some(approved) }) => {
+            format!("r{approved}, approved; r{newest} waits for approval")
+        }
+    };
+    out.line(format!("  plan     {plan}"));
+    if let Some(error) = &task.review_unknown {
+        let error = out.paint(Style::Error, &plain_line(error));
+        out.line(format!("  review   unknown: {error}"));
+    }
+    if let Some(review) = &task.review {
+        tell_review(context, review);
+    }
+    if let Some(next) = &task.next {
+        out.line(format!("  next     {}", out.paint(Style::Accent, next)));
+    }
+}
+
+fn tell_review(context: &Context, review: &ReviewStatus) {
+    let out = &context.out;
+    let n_approved = review.items.iter().filter(|item| item.approval == "approved").count();
+    out.line(format!("  review   {n_approved} of {} approved", review.items.len()));
+    let rows: Vec<_> = review
+        .items
+        .iter()
+        .map(|item| {
+            let mark = match item.approval {
+                "approved" => "✓",
+                "stale" => "!",
+                _ => "–",
+            };
+            let tests = format!("tests {}", item.tests);
+            let approval = format!("{mark} {}", item.approval);
+            [item.item.to_string(), approval, tests, plain_line(&item.title)]
+        })
+        .collect();
+    for line in columns(&rows) {
+        out.line(format!("           {line}"));
+    }
+    let counts = [
+        ("ambiguous", review.segments.ambiguous),
+        ("unplanned", review.segments.unplanned),
+        ("accepted", review.segments.accepted),
+        ("assigned", review.segments.assigned),
+    ];
+    let counts = counts.iter().filter(|(_, n)| *n > 0).map(|(word, n)| format!("{n} {word}"));
+    let counts: Vec<_> = counts.collect();
+    if !counts.is_empty() {
+        out.line(format!("  changes  {}", counts.join(", ")));
+    }
+    for (n, blocker) in review.blockers.iter().enumerate() {
+        let word = if n == 0 { "blockers" } else { "" };
+        out.line(format!("  {word:<9}{}", plain_line(&blocker.words)));
     }
 }
