@@ -7,6 +7,7 @@ mod support;
 
 mod check;
 mod execute;
+mod apply;
 mod generate;
 mod help;
 mod init;

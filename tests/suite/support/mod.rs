@@ -9,6 +9,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+pub(crate) mod road;
+
 use tempfile::TempDir;
 
 /// A temporary folder with a fixed clock, identity and environment.
