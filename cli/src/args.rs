@@ -147,6 +147,14 @@ pub enum Command {
     ///
     /// Example: codeboost log 412
     Log(commands::log::LogArgs),
+    /// Land exactly what was reviewed
+    ///
+    /// Reads base and head, asks the gate, and lands the reviewed head on the reviewed base in one
+    /// atomic step that a moved base or head stops. Killed at any moment, run again it first finds
+    /// out what happened. There is no way around a blocker.
+    ///
+    /// Example: codeboost merge 412
+    Merge(commands::merge::MergeArgs),
     /// Check, compare and decide on plans
     Plan(commands::plan::PlanArgs),
     /// Publish a task: on the local forge a record, ready or as a draft

@@ -79,3 +79,27 @@ pub(crate) const FONTS: &[Font] = &[
         bytes: include_bytes!("../../assets/fonts/ibm-plex-mono-latin-400-normal.woff2"),
     },
 ];
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn every_font_of_the_folder_is_a_face() {
+        let assets = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assets");
+        let found: BTreeSet<_> = fs::read_dir(assets.join("fonts"))
+            .expect("the folder of fonts")
+            .map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"))
+            .filter(|name| !name.ends_with(".txt"))
+            .map(|name| format!("fonts/{name}"))
+            .collect();
+        assert_eq!(found, FONTS.iter().map(|font| font.file.to_owned()).collect());
+        for font in FONTS {
+            assert_eq!(fs::read(assets.join(font.file)).expect("a font"), font.bytes);
+        }
+    }
+}

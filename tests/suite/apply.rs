@@ -16,7 +16,10 @@ fn road() -> Road {
     road.work("P1", &[("a.rs", Some("fn f() {\n    one(1);\n}\n\nfn g() {\n    two();\n}\n"))]);
     road.work("P1", &[("b.txt", Some("words\nstray\n"))]);
     road.work("P2", &[("b.rs", Some("fn b() {}\n"))]);
-    road.commit("sneaked", &[("a.rs", Some("fn f() {\n    one(1);\n}\n\nfn g() {\n    two();\n    sneaked();\n}\n"))]);
+    road.commit(
+        "sneaked",
+        &[("a.rs", Some("fn f() {\n    one(1);\n}\n\nfn g() {\n    two();\n    sneaked();\n}\n"))],
+    );
     road
 }
 
@@ -37,7 +40,10 @@ fn everything(road: &Road, page: &Page) -> Vec<Value> {
 fn one_file_decides_everything_and_the_same_file_again_changes_nothing() {
     let road = road();
     let page = road.page();
-    assert_eq!(road.blockers(), ["Review 2 unreviewed items", "Resolve 1 unplanned change", "Acknowledge 1 warning"]);
+    assert_eq!(
+        road.blockers(),
+        ["Review 2 unreviewed items", "Resolve 1 unplanned change", "Acknowledge 1 warning"]
+    );
     let mut decisions = everything(&road, &page);
     decisions.push(road.decision(json!({"type": "merge"})));
     road.save(&page, &decisions);
@@ -50,7 +56,13 @@ fn one_file_decides_everything_and_the_same_file_again_changes_nothing() {
     assert_eq!(done.code, 0, "{done}");
     assert_eq!(
         lines,
-        ["already acknowledge", "already accept", "already approve", "already approve", "already merge"]
+        [
+            "already acknowledge",
+            "already accept",
+            "already approve",
+            "already approve",
+            "already merge"
+        ]
     );
     assert!(road.state() == before, "the second time changed something");
 }
@@ -85,7 +97,11 @@ fn a_file_that_is_not_ours_is_refused_whole() {
     refuse(&road, "unknown_key", &with(&|file| file["more"] = json!(1)));
     refuse(&road, "unknown_type", &with(&|file| file["decisions"][0]["type"] = json!("burn")));
     refuse(&road, "unknown_version", &with(&|file| file["schema_version"] = json!(2)));
-    refuse(&road, "repeated_key", good.to_string().replacen('{', "{\"saved_at\":\"\",", 1).as_bytes());
+    refuse(
+        &road,
+        "repeated_key",
+        good.to_string().replacen('{', "{\"saved_at\":\"\",", 1).as_bytes(),
+    );
     refuse(&road, "too_large", &[good.to_string().as_bytes(), &vec![b' '; 4 << 20]].concat());
     for at in [20, page.payload_b64.len() / 2] {
         let file = with(&|file| file["form"]["payload_b64"] = json!(altered(at)));
@@ -139,7 +155,10 @@ fn a_decision_on_what_changed_is_refused_alone() {
     road.env.git("repo", ["reset", "-q", "--hard", "HEAD~1"]);
     let (lines, done) = road.apply();
     assert_eq!(done.code, 0, "{done}");
-    assert_eq!(lines, ["applied approve", "already acknowledge", "already accept", "already approve"]);
+    assert_eq!(
+        lines,
+        ["applied approve", "already acknowledge", "already accept", "already approve"]
+    );
 }
 
 #[test]

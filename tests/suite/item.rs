@@ -103,7 +103,8 @@ fn history(env: &TestEnv) -> String {
 
 /// Every ref, the index and the work tree of the person.
 fn everything(env: &TestEnv) -> String {
-    env.git("repo", ["for-each-ref"]) + &env.git("repo", ["status", "--porcelain=v2", "--branch"])
+    env.git("repo", ["for-each-ref"])
+        + env.git("repo", ["status", "--porcelain=v2", "--branch"]).as_str()
 }
 
 fn state(env: &TestEnv) -> String {

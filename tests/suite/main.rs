@@ -5,9 +5,9 @@
 
 mod support;
 
+mod apply;
 mod check;
 mod execute;
-mod apply;
 mod generate;
 mod help;
 mod init;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use codeboost_render::model::{Review, SignedForm};
 use codeboost_render::{Options, prepare, sample};
-use codeboost_schema::decisions::{self, Action, Decisions, Shown};
+use codeboost_schema::decisions::{Action, Decisions, Shown};
 use codeboost_schema::link::Row;
 use serde_json::json;
 use tempfile::TempDir;
@@ -66,7 +66,7 @@ fn save(browser: &Browser) -> (PathBuf, Decisions) {
     browser.click("#save");
     browser.click("#dialog-actions .main");
     let path = browser.downloaded("codeboost-decisions-");
-    let decisions = decisions::parse(&std::fs::read(&path).unwrap()).unwrap();
+    let decisions = Decisions::parse(&std::fs::read(&path).unwrap()).unwrap();
     (path, decisions)
 }
 

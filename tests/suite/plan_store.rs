@@ -60,7 +60,7 @@ fn changed(from: &str, to: &str) -> String {
 
 /// The state as commands show it, to see that nothing changed.
 fn state(env: &TestEnv) -> String {
-    run(env, &["log"]).stdout + &run(env, &["plan", "allowed", "list"]).stdout
+    run(env, &["log"]).stdout + run(env, &["plan", "allowed", "list"]).stdout.as_str()
 }
 
 #[test]

@@ -21,7 +21,8 @@ fn repo() -> TestEnv {
 
 /// Every ref, and what the checkout looks like.
 fn checkout(env: &TestEnv) -> String {
-    env.git("repo", ["for-each-ref"]) + &env.git("repo", ["status", "--porcelain=v2", "--branch"])
+    env.git("repo", ["for-each-ref"])
+        + env.git("repo", ["status", "--porcelain=v2", "--branch"]).as_str()
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub mod key;
 pub mod ledger;
 pub mod link;
 pub mod log;
+pub mod merge;
 pub mod plan;
 pub mod publish;
 pub mod render;
@@ -54,6 +55,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Ledger(args) => ledger::run(context, args),
         Command::Link(args) => link::run(context, args),
         Command::Log(args) => log::run(context, args),
+        Command::Merge(args) => merge::run(context, args),
         Command::Plan(args) => plan::run(context, args),
         Command::Publish(args) => publish::run(context, args),
         Command::Render(args) => render::run(context, args),

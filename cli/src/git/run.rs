@@ -206,6 +206,8 @@ impl<'a> Git<'a> {
             "gc.auto=0",
             "i18n.logOutputEncoding=UTF-8",
             "maintenance.auto=false",
+            // The empty graft file is ours, and no news to the person.
+            "advice.graftFileDeprecated=false",
         ] {
             command.arg("-c").arg(setting);
         }

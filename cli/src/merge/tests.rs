@@ -1,5 +1,7 @@
 //! The sequence against real repositories, with a gate that the test plays.
 
+mod faults;
+
 use std::cell::Cell;
 use std::time::Duration;
 
@@ -105,6 +107,15 @@ impl Case {
         let repository = self.site.world.repository();
         let (store, _) = Store::create(&repository, None).expect("a state");
         self.run_on(&repository, &store, options, judge)
+    }
+
+    fn try_run(&self, options: Options) -> Result<Ending, MergeError> {
+        let repository = self.site.world.repository();
+        let (store, _) = Store::create(&repository, None).expect("a state");
+        let lease = store.lease(&self.task(), "merge").expect("a lock").expect("free");
+        let forge = self.site.forge_within(&repository, self.remote, self.timeout);
+        let gate = Gate::new(&open);
+        Sequence::new(&store, &lease, &forge, &gate, options, &mut |_| {}).run()
     }
 
     fn run_on(

@@ -1,7 +1,7 @@
 //! What every test needs: an emptied environment, real repositories, and one redactor.
 
-pub(crate) mod histories;
 pub(crate) mod browser;
+pub(crate) mod histories;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

@@ -217,7 +217,9 @@ impl Road {
 
     /// Approves items on a fresh page.
     pub(crate) fn approve(&self, items: &[&str]) {
-        self.decide(|_| items.iter().map(|item| json!({"type": "approve", "item": item})).collect());
+        self.decide(|_| {
+            items.iter().map(|item| json!({"type": "approve", "item": item})).collect()
+        });
     }
 
     /// All that is remembered, as one value: what a refusal must leave alone.
