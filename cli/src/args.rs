@@ -99,12 +99,6 @@ pub enum Command {
     Assign(commands::decide::AssignArgs),
     /// Run the approved commands of a plan, and say what they came to
     Check(commands::check::CheckArgs),
-    /// Say what is there, what is missing, and which feature needs it
-    ///
-    /// Changes nothing. Exit code 1 when something that every command needs is missing or broken.
-    ///
-    /// Example: codeboost doctor
-    Doctor(commands::doctor::DoctorArgs),
     /// Build a sample project and take it down the whole road, up to the page you review in
     ///
     /// Needs nothing but git: project, plan and the recorded work of an agent are built in. Prints
@@ -112,6 +106,12 @@ pub enum Command {
     ///
     /// Example: codeboost demo
     Demo(commands::demo::DemoArgs),
+    /// Say what is there, what is missing, and which feature needs it
+    ///
+    /// Changes nothing. Exit code 1 when something that every command needs is missing or broken.
+    ///
+    /// Example: codeboost doctor
+    Doctor(commands::doctor::DoctorArgs),
     /// Carry out an approved plan, item by item
     ///
     /// Every item gets a fresh workspace; what is safe to commit becomes one commit on the task's

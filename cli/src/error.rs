@@ -5,6 +5,7 @@
 
 use std::error::Error as StdError;
 
+use codeboost_schema::decisions::DecisionsError;
 use serde::Serialize;
 
 use crate::agent::replay::ReplayError;
@@ -25,6 +26,7 @@ use crate::ledger::LedgerError;
 use crate::link::assemble::LinkError;
 use crate::merge::MergeError;
 use crate::output::{Output, Style};
+use crate::review::form::FormRefusal;
 use crate::review::read::ReviewError;
 use crate::stage::FileError;
 use crate::store::StoreError;
@@ -435,13 +437,20 @@ impl From<ApplyError> for Error {
             ApplyError::File(error) => error.into(),
             ApplyError::Review(error) => error.into(),
             ApplyError::Store(error) => error.into(),
-            ApplyError::Malformed { .. } => Self::from_error(&error)
+            ApplyError::Malformed { source: DecisionsError::Version(_), .. } => {
+                Self::from_error(&error)
+                    .hint(nothing)
+                    .hint("render the page with this codeboost, and decide there")
+            }
+            ApplyError::Form { source: FormRefusal::UnknownKey(_), .. } => {
+                Self::from_error(&error).hint(nothing).hint(
+                    "a page made elsewhere needs its key under keys in the configuration; \
+                     codeboost key show prints a key",
+                )
+            }
+            ApplyError::Malformed { .. } | ApplyError::Form { .. } => Self::from_error(&error)
                 .hint(nothing)
                 .hint("save the decisions again in the page they were made in"),
-            ApplyError::Form { .. } => Self::from_error(&error).hint(nothing).hint(
-                "a page made elsewhere needs its key under keys in the configuration; \
-                 codeboost key show prints a key",
-            ),
             ApplyError::Elsewhere { .. } => Self::from_error(&error)
                 .hint(nothing)
                 .hint("apply it in the repository that the page was made in"),

@@ -414,12 +414,11 @@ fn without_task(store: &Store<'_>, decisions: &Decisions) -> Result<Applied, App
 
 fn answers(judgement: Judgement, after: &Review) -> Answers {
     let issue = after.inputs.task.issue;
-    let is_refused = !judgement.refused.is_empty();
     let rejected = judgement.steps.iter().any(|step| step.decision.action.word() == "reject");
     let next = if rejected {
         format!("make the next revision: codeboost plan edit {issue}")
-    } else if is_refused {
-        format!("look at what changed: codeboost render {issue}")
+    } else if let Some(worst) = judgement.refused.iter().map(|refused| refused.reason).min() {
+        way_on(worst, issue)
     } else if after.blockers.is_empty() {
         format!("nothing blocks the merge: codeboost merge {issue}")
     } else {
@@ -431,6 +430,18 @@ fn answers(judgement: Judgement, after: &Review) -> Answers {
         already: judgement.already,
         refused: judgement.refused,
         next,
+    }
+}
+
+/// What to do about refused decisions, the first of the reasons leading.
+fn way_on(worst: Refusal, issue: u64) -> String {
+    match worst {
+        Refusal::Stale => format!("look at what changed: codeboost render {issue}"),
+        Refusal::NotAuthorized => {
+            "sign the file: ssh-keygen -Y sign -n codeboost-decisions -f KEY FILE".to_owned()
+        }
+        Refusal::Blocked => format!("see what is left: codeboost review {issue}"),
+        _ => format!("decide it on a new page: codeboost render {issue}"),
     }
 }
 

@@ -90,7 +90,12 @@ fn look(repository: &Repository<'_>, store: &Store<'_>, task: &TaskRow) -> Resul
             Err(error) => (None, Some(Error::from(error).chain())),
         }
     };
-    let next = next(task, newest, approved, workspace.is_some(), review.as_ref());
+    let next = match &head.now {
+        None if !task.state.is_closed() && head.name.starts_with("refs/heads/") => {
+            Some(format!("git branch {} {}", short_ref(&head.name), head.recorded))
+        }
+        _ => next(task, newest, approved, workspace.is_some(), review.as_ref()),
+    };
     Ok(TaskStatus {
         issue: task.issue,
         title: task.title.clone(),
