@@ -640,7 +640,7 @@ function choose(seg) {
   because(accept, app.locked || whyNotAccept(seg));
   because(yes, app.locked);
   select.disabled = Boolean(app.locked);
-  if (app.locked) select.title = app.locked;
+  if (app.locked) select.title = plain(app.locked);
   out.append(select, note, yes, accept);
   return out;
 }

@@ -161,8 +161,13 @@ export function readFile(text) {
   return { file: { ...file, decisions: good }, payload, bad };
 }
 
+/** The types that `apply` takes before all others, in its order. */
+const FIRST = ['withdraw', 'unresolve', 'acknowledge', 'assign', 'accept'];
+const rank = (/** @type {Decision} */ d) => (FIRST.includes(d.type) ? FIRST.indexOf(d.type) : FIRST.length);
+
 /**
- * Sorts the decisions of a file into those that are still true here and those that are not.
+ * Sorts the decisions of a file into those that are still true here and those that are not. What
+ * is kept stands in the order in which `apply` takes it.
  *
  * @param {Decision[]} decisions
  * @param {Form} then the form they were made on
@@ -170,8 +175,9 @@ export function readFile(text) {
  * @param {{
  *   dependencies: (item: string) => string[],
  *   segmentOf: (key: string, item: string|undefined) => number|undefined,
- *   isOpen: (d: Decision) => boolean,
- * }} here what this page knows; `segmentOf` finds a segment by its key
+ *   isOpen: (d: Decision, before: Decision[]) => boolean,
+ * }} here what this page knows; `segmentOf` finds a segment by its key, `isOpen` says whether there
+ *   is still something to decide after the decisions of the file that come before
  * @returns {{kept: Decision[], lost: {decision: Decision, reason: string}[]}}
  */
 export function carry(decisions, then, now, here) {
@@ -182,7 +188,7 @@ export function carry(decisions, then, now, here) {
   const lost = [];
   const fingerprint = (/** @type {Form} */ form, /** @type {string} */ item) =>
     (Object.hasOwn(form.items ?? {}, item) ? form.items[item].fingerprint : null);
-  for (const d of decisions) {
+  for (const d of [...decisions].sort((a, b) => rank(a) - rank(b))) {
     const lose = (/** @type {string} */ reason) => lost.push({ decision: d, reason });
     if (d.item !== undefined && fingerprint(now, d.item) === null) {
       lose(`the plan has no item ${d.item}`);
@@ -213,7 +219,7 @@ export function carry(decisions, then, now, here) {
       lose(`it was made on revision ${then.revision} of the plan`);
       continue;
     }
-    if (!here.isOpen(result)) {
+    if (!here.isOpen(result, kept)) {
       lose('it was applied, or what it answers is no longer open');
       continue;
     }

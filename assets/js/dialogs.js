@@ -261,10 +261,7 @@ export async function loadFile(file) {
   let drafts = app.drafts;
   /** @type {{decision: any, reason: string}[]} */
   const replaced = [];
-  // The order in which apply takes them, so that an approval is not taken for one before an assignment.
-  const order = ['withdraw', 'unresolve', 'acknowledge', 'assign', 'accept'];
-  const rank = (/** @type {string} */ type) => (order.includes(type) ? order.indexOf(type) : order.length);
-  for (const d of [...kept].sort((a, b) => rank(a.type) - rank(b.type))) {
+  for (const d of kept) {
     const same = drafts.find((one) => one.id === d.id);
     if (same) continue;
     const clash = drafts.find((one) => subject(one) === subject(d));
@@ -305,12 +302,21 @@ async function keysFor(decisions) {
   return out;
 }
 
-/** Whether what a decision answers is still there to be answered. @param {import('./types.js').Decision} d */
-function isStillOpen(d) {
+/**
+ * Whether what a decision answers is still there to be answered.
+ *
+ * @param {import('./types.js').Decision} d
+ * @param {import('./types.js').Decision[]} before decisions of the same file that come first
+ */
+function isStillOpen(d, before) {
   const { index, model } = app;
   const recorded = derive(model, []);
   switch (d.type) {
-    case 'approve': case 'confirm_no_change': return recorded.items.get(d.item)?.state !== 'approved';
+    case 'approve': case 'confirm_no_change': {
+      // An assignment in the same file makes a recorded approval stale, and this one answers that.
+      const choices = before.filter((one) => ['assign', 'accept', 'unresolve', 'withdraw'].includes(one.type));
+      return derive(model, choices).items.get(d.item)?.state !== 'approved';
+    }
     case 'withdraw': return model.items.get(d.item)?.approval !== 'unreviewed';
     case 'assign': return recorded.choices.get(d.segment)?.item !== d.item;
     case 'accept': return recorded.choices.get(d.segment)?.item !== null;

@@ -1,12 +1,13 @@
 /** Small helpers around the document. Text only ever enters it as text. */
-import { markOf, pieces } from './text.js';
+import { markOf, pieces, plain } from './text.js';
 
 /** @param {string} id @returns {any} */
 export const $ = (id) => document.getElementById(id);
 
 /**
- * Makes an element. Strings among the children are text of our own; untrusted text goes through
- * `say`.
+ * Makes an element. Strings among the children may hold untrusted words, as a message can: what can
+ * not be seen in them is written out. Text that is untrusted as a whole goes through `say`, which
+ * sets its marks apart.
  *
  * @param {string} name
  * @param {string} [className]
@@ -16,7 +17,7 @@ export const $ = (id) => document.getElementById(id);
 export function el(name, className = '', ...children) {
   const node = document.createElement(name);
   if (className) node.className = className;
-  for (const child of children) if (child || child === '') node.append(child);
+  for (const child of children) if (child || child === '') node.append(typeof child === 'string' ? plain(child) : child);
   return node;
 }
 
@@ -93,7 +94,7 @@ export function button(className, words, act) {
 export function because(node, reason) {
   if (reason) {
     node.setAttribute('aria-disabled', 'true');
-    node.title = reason;
+    node.title = plain(reason);
   } else {
     node.removeAttribute('aria-disabled');
     node.removeAttribute('title');
@@ -106,7 +107,7 @@ export function announce(words) {
   // Hidden and shown again, it stands above a dialog that was opened since.
   if (toast.matches(':popover-open')) toast.hidePopover();
   toast.showPopover();
-  toast.textContent = words;
+  toast.textContent = plain(words);
   clearTimeout(toastTimer);
   toastTimer = setTimeout(() => toast.hidePopover(), 4000);
 }

@@ -30,12 +30,11 @@ export function makeModel(index) {
     for (const id of item.depends_on) for (const more of dependencies.get(id) ?? []) all.add(more);
     dependencies.set(item.id, all);
   }
+  /** @type {number[][]} */
+  const byRow = index.rows.map(() => []);
+  rowOf.forEach((row, segment) => byRow[row].push(segment));
   /** Segments of a row, in order. @param {string} row */
-  const segmentsOf = (row) => {
-    const number = rowNumber.get(row), out = [];
-    for (let segment = 0; segment < rowOf.length; segment++) if (rowOf[segment] === number) out.push(segment);
-    return out;
-  };
+  const segmentsOf = (row) => byRow[rowNumber.get(row) ?? -1] ?? [];
   return {
     index, rowOf, rowNumber, items, must, owners, dependencies, segmentsOf,
     ambiguous: segmentsOf('ambiguous'),

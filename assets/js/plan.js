@@ -2,6 +2,7 @@
 import { app, on } from './app.js';
 import { goToSegment, marksOf, showRow } from './code.js';
 import { $, bdi, button, copyOf, el, part, say } from './dom.js';
+import { plain } from './text.js';
 import { STATES, count, rowName } from './words.js';
 
 /** All rows in the order in which they are listed. */
@@ -30,7 +31,7 @@ function drawRow(row) {
     n = state.segments.length;
     for (const mark of marksOf(row)) {
       const one = el('span', mark.tone, el('span', 'vh', `${mark.sentence}. `), mark.icon);
-      one.title = mark.sentence;
+      one.title = plain(mark.sentence);
       part(node, 'marks').append(one);
     }
     const notes = [];
@@ -41,7 +42,7 @@ function drawRow(row) {
       badge.hidden = false;
       notes.forEach((note, at) => badge.append(at ? ' · ' : '', note));
     }
-    title.title = state.reasons.map((one) => one.words).join('; ');
+    title.title = plain(state.reasons.map((one) => one.words).join('; '));
   } else {
     node.classList.add('special', `row-${row}`);
     part(node, 'id').remove();
@@ -83,7 +84,7 @@ function drawDeclared(list, state) {
       go.append(bdi(file.path));
       line.append(go);
     }
-    line.title = segment === undefined ? 'declared, and not changed' : file.change;
+    line.title = segment === undefined ? 'declared, and not changed' : plain(file.change);
     list.append(line);
   }
 }

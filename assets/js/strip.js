@@ -74,8 +74,9 @@ function drawPlace() {
   const unseen = segmentsShownBy(app.row).filter((segment) => !isSeen(segment)).length;
   const button_ = $('unseen');
   button_.hidden = n === 0;
-  button_.textContent = unseen ? `${unseen} not seen ↓` : 'All seen ✓';
-  button_.setAttribute('aria-label', unseen ? `${count(unseen, 'change')} not seen yet, go to the next` : 'All changes were seen');
+  const icon = el('span', '', unseen ? '↓' : '✓');
+  icon.setAttribute('aria-hidden', 'true');
+  button_.replaceChildren(...(unseen ? [`${unseen} not seen`, el('span', 'vh', ', go to the next change that was not')] : ['All seen']), icon);
   because(button_, unseen ? '' : 'Each change of this row was in view.');
   const approve_ = $('approve');
   because(approve_, whyNot());

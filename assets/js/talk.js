@@ -33,7 +33,7 @@ function anchor(segment, at) {
 /** @param {string} kind @param {string} tone @param {string} by */
 function card(kind, tone, by) {
   const node = copyOf('t-note');
-  part(node, 'kind').textContent = kind;
+  part(node, 'kind').textContent = plain(kind);
   if (tone) part(node, 'kind').classList.add(tone);
   say(part(node, 'by'), by);
   return node;

@@ -65,14 +65,22 @@ test('decisions of an older page are kept where nothing changed, and listed wher
   const { kept, lost } = carry(decisions, form(), now, here);
   assert.deepEqual(kept.map((one) => [one.type, one.segment]), [['accept', 7], ['ask', undefined]]);
   assert.deepEqual(lost.map((one) => one.reason), [
-    'P1 has changed since', 'P2 depends on P1, which has changed since', 'the plan has no item P9',
-    'the change it is about is no longer there', 'it was made on another state of the review',
+    'the change it is about is no longer there', 'P1 has changed since',
+    'P2 depends on P1, which has changed since', 'the plan has no item P9',
+    'it was made on another state of the review',
   ]);
 });
 
 test('on the same page everything is kept', () => {
   const decisions = [d('approve', { item: 'P1' }), d('merge'), d('request_change', { item: 'P1', text: 'x' })];
   assert.equal(carry(decisions, form(), form(), here).kept.length, 3);
+});
+
+test('an approval is judged after the choices of its file', () => {
+  const decisions = [d('approve', { item: 'P1' }), d('assign', { segment: 3, key: KEY, item: 'P1' })];
+  const isOpen = (one, before) => one.type !== 'approve' || before.some((other) => other.type === 'assign');
+  const { kept } = carry(decisions, form(), form(), { ...here, isOpen });
+  assert.deepEqual(kept.map((one) => one.type), ['assign', 'approve']);
 });
 
 test('names that objects have from birth are no items', () => {

@@ -370,11 +370,6 @@ impl Browser {
         self.runtime.block_on(self.driver.screenshot_as_png()).unwrap()
     }
 
-    /// Answers a question of the browser before leaving, if there is one.
-    pub(crate) fn leave_dialog(&self) -> bool {
-        self.runtime.block_on(self.driver.dismiss_alert()).is_ok()
-    }
-
     /// Violations that axe finds in the page as it stands: rule and how often. `None` when axe is
     /// not installed.
     pub(crate) fn axe(&self) -> Option<Vec<String>> {
