@@ -134,12 +134,14 @@ pub enum Command {
     Key(commands::key::KeyArgs),
     /// State and show who made which commit
     Ledger(commands::ledger::LedgerArgs),
-    /// Link every change of a range to the item that made it
+    /// Link every change of a task, or of a range, to the item that made it
     ///
     /// Follows each commit of base..head and writes link.json: every added and removed line, and
     /// every change of a file, in exactly one row. The ledger alone says who made a commit. The
     /// result is proven before it is written: put together again it is the difference of base and
     /// head.
+    ///
+    /// Example: codeboost link 412
     ///
     /// Example: codeboost link --base main --head feature --plan plan.yaml --ledger ledger.json
     Link(commands::link::LinkArgs),
@@ -183,6 +185,13 @@ pub enum Command {
     ///
     /// Example: codeboost review 412 P1
     Review(commands::review::ReviewArgs),
+    /// Bring what is out of date of a task up to date: link and page
+    ///
+    /// Makes again only what depends on a change, and says what the task waits for. Without an
+    /// issue it does so for every open task; one that waits for a person does not stop the others.
+    ///
+    /// Example: codeboost run 412
+    Run(commands::run::RunArgs),
     /// Back up the state
     State(commands::state::StateArgs),
     /// Show where each open task stands, and why

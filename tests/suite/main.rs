@@ -7,6 +7,7 @@ mod support;
 
 mod apply;
 mod check;
+mod demo;
 mod execute;
 mod generate;
 mod help;
@@ -21,6 +22,7 @@ mod plan;
 mod plan_store;
 mod plan_styles;
 mod publish;
+mod run;
 mod state;
 mod status;
 mod task;

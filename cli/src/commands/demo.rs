@@ -29,16 +29,19 @@ pub struct DemoArgs {
 /// The issue of the sample.
 const ISSUE: &str = "412";
 
-/// What is typed, in this order; `{head}` stands for the task's branch.
+/// What is typed, in this order.
 const BEFORE_THE_STRANGER: &[&[&str]] = &[
     &["init"],
     &["task", "add", "issue.md", "--base", "main"],
     &["plan", "import", ISSUE, "plan.yaml"],
     &["plan", "approve", ISSUE, "--yes"],
     &["execute", ISSUE, "--agent", "replay", "--patches", "patches"],
+    // P2 edited a file that it does not declare; here that is left to the review.
+    &["item", "go-on", ISSUE],
+    &["execute", ISSUE, "--agent", "replay", "--patches", "patches"],
 ];
 const AFTER_THE_STRANGER: &[&[&str]] =
-    &[&["check", "run", ISSUE, "--here"], &["link", ISSUE], &["render", ISSUE], &["review", ISSUE]];
+    &[&["check", "run", ISSUE, "--here"], &["run", ISSUE], &["review", ISSUE]];
 
 pub(crate) fn run(context: &Context, args: &DemoArgs) -> Result {
     let folder = make_folder(context, args.folder.as_deref())?;
@@ -111,7 +114,7 @@ impl Demo<'_> {
         let inside = self.inside();
         let git = self.git(&inside);
         let server = self.server();
-        let server_git = Git::at(&inside, &server);
+        let server_git = Git::at(&inside, &server).in_folder(self.project());
         server_git.output(["init", "--quiet", "--bare", "--initial-branch=main", "--template="])?;
         git.output(["init", "--quiet", "--initial-branch=main", "--template="])?;
         for (name, value) in [

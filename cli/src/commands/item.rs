@@ -368,7 +368,7 @@ fn next_words(ended: &Ended) -> String {
         ),
         TaskState::InReview => format!(
             "Every item is carried out.\n\
-             Next: codeboost check run {issue} --here, then codeboost render {issue}"
+             Next: codeboost check run {issue} --here, then codeboost run {issue}"
         ),
         _ => match ended.left.first() {
             Some(next) => format!("Next: codeboost item begin {issue} {next}"),

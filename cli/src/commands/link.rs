@@ -1,16 +1,20 @@
-//! `codeboost link`: history, ledger and plan to `link.json`.
+//! `codeboost link`: history, ledger and plan to `link.json`, of a task or of files alone.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use codeboost_schema::canonical;
+use codeboost_schema::ids::Digest;
 use codeboost_schema::ledger::Ledger;
 use codeboost_schema::link::{Link, Row};
 use codeboost_schema::plan::Plan;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
+use crate::bundle::GENERATOR;
+use crate::commands::open;
 use crate::commands::plan::input::{Input, SyntaxArgs};
 use crate::commands::plan::report::Report;
 use crate::context::Context;
@@ -21,29 +25,36 @@ use crate::git::repository::Repository;
 use crate::link::assemble::{self, Options};
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_line};
+use crate::plan;
+use crate::review::read::{self as review, Loaded};
 use crate::stage;
+use crate::store::Store;
 
 /// Arguments of `link`.
 #[derive(Debug, Args)]
 pub struct LinkArgs {
-    /// The repository [default: the one here]
-    #[arg(long, value_name = "DIR")]
+    /// The task's issue; may be left out when one task is open
+    #[arg(conflicts_with_all = ["repo", "base", "head", "plan", "ledger"])]
+    issue: Option<u64>,
+    /// Without a task: the repository [default: the one here]
+    #[arg(long, value_name = "DIR", requires = "base")]
     repo: Option<PathBuf>,
-    /// The commit that the changes start from: a branch, a tag or an id
-    #[arg(long, value_name = "REV")]
-    base: String,
-    /// The commit that the changes end at
-    #[arg(long, value_name = "REV")]
-    head: String,
-    /// The plan, in JSON or YAML
-    #[arg(long, value_name = "FILE")]
-    plan: String,
-    /// Who made each commit: ledger.json
-    #[arg(long, value_name = "FILE")]
-    ledger: PathBuf,
-    /// Where to write the result; - is standard output
-    #[arg(short, long, value_name = "FILE", default_value = "link.json")]
-    output: PathBuf,
+    /// Without a task: the commit that the changes start from, a branch, a tag or an id
+    #[arg(long, value_name = "REV", requires_all = ["head", "plan", "ledger"])]
+    base: Option<String>,
+    /// Without a task: the commit that the changes end at
+    #[arg(long, value_name = "REV", requires = "base")]
+    head: Option<String>,
+    /// Without a task: the plan, in JSON or YAML
+    #[arg(long, value_name = "FILE", requires = "base")]
+    plan: Option<String>,
+    /// Without a task: who made each commit, a ledger.json
+    #[arg(long, value_name = "FILE", requires = "base")]
+    ledger: Option<PathBuf>,
+    /// Where to write the result; - is standard output [default: link.json, for a task in its own
+    /// folder below .codeboost]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
     /// Only prove an existing result again: put its segments together and compare with the commits
     #[arg(long, conflicts_with_all = ["max_lines", "max_commits", "deadline"])]
     verify: bool,
@@ -67,7 +78,112 @@ struct BudgetArgs {
     deadline: Option<u64>,
 }
 
+impl BudgetArgs {
+    fn is_set(&self) -> bool {
+        self.max_lines.is_some() || self.max_commits.is_some() || self.deadline.is_some()
+    }
+}
+
 pub(crate) fn run(context: &Context, args: &LinkArgs) -> Result {
+    match (&args.base, &args.head, &args.plan, &args.ledger) {
+        (Some(base), Some(head), Some(plan), Some(ledger)) => {
+            of_files(context, args, &FilesArgs { base, head, plan, ledger })
+        }
+        _ => of_task(context, args),
+    }
+}
+
+/// Links a task, and leaves what it was made from beside it.
+fn of_task(context: &Context, args: &LinkArgs) -> Result {
+    if args.budget.is_set() {
+        return Err(Error::usage("a task is linked without a budget: half a review is none")
+            .hint("name --base, --head, --plan and --ledger to link with a budget"));
+    }
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_any_task(args.issue))?;
+    let task = review::follow(&repository, &store, task)?;
+    let loaded = review::read(&repository, &store, &task)?;
+    let link = &loaded.review.inputs.link;
+    if args.verify {
+        let path = match &args.output {
+            Some(path) => context.path(path),
+            None => repository.task_folder(task.issue)?.join("link.json"),
+        };
+        let objects = Objects::open(repository.git())?;
+        let plan = &loaded.review.inputs.plan;
+        // The ledger is at hand, so who owns what can be held against it too.
+        let expected = to_json(link);
+        let pair = (&link.base, &link.head);
+        return verify(context, &path, &objects, pair, plan, Some(&expected));
+    }
+    if let Some(path) = &args.output {
+        return put(context, link, path);
+    }
+    let made = make(&repository, &store, &loaded)?;
+    report(context, link, &made.path, made.wrote);
+    Ok(Outcome::Done)
+}
+
+/// The outputs of a task that are made from its history.
+pub(crate) struct Made {
+    /// Where `link.json` is.
+    pub(crate) path: PathBuf,
+    /// Whether any of the files was written anew.
+    pub(crate) wrote: bool,
+}
+
+/// Brings `plan.yaml`, `ledger.json` and `link.json` of a task up to date.
+pub(crate) fn make(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    loaded: &Loaded,
+) -> Result<Made> {
+    let inputs = &loaded.review.inputs;
+    let folder = repository.task_folder(inputs.task.issue)?;
+    let ledger = serde_json::to_string_pretty(&loaded.ledger()).expect("ledgers always serialize");
+    let ledger = ledger + "\n";
+    let link = to_json(&inputs.link);
+    let mut wrote = stage::write_if_changed(
+        &folder.join("plan.yaml"),
+        plan::write::to_yaml(&inputs.plan).as_bytes(),
+    )?;
+    wrote |= stage::write_if_changed(&folder.join("ledger.json"), ledger.as_bytes())?;
+    let path = folder.join("link.json");
+    wrote |= stage::write_if_changed(&path, &link)?;
+    let made_from = canonical::digest(&serde_json::json!({
+        "generator": GENERATOR, "base": inputs.link.base, "head": inputs.link.head,
+        "plan": inputs.link.plan.digest, "ledger": Digest::of(ledger.as_bytes()),
+    }));
+    let outputs = Digest::of(&link);
+    let task = inputs.task.id;
+    if !store.read(|tx| tx.stage_is_current(task, STAGE, &made_from, Some(&outputs)))? {
+        store.write(|tx| tx.put_stage(&inputs.task, STAGE, &made_from, &outputs))?;
+    }
+    Ok(Made { path, wrote })
+}
+
+const STAGE: &str = "link";
+
+fn put(context: &Context, link: &Link, output: &Path) -> Result {
+    let text = to_json(link);
+    if output == Path::new("-") {
+        context.out.raw(&text);
+        return Ok(Outcome::Done);
+    }
+    let wrote = stage::write_or_touch(&context.path(output), &text)?;
+    report(context, link, output, wrote);
+    Ok(Outcome::Done)
+}
+
+/// What a link without a task is made from.
+struct FilesArgs<'a> {
+    base: &'a str,
+    head: &'a str,
+    plan: &'a str,
+    ledger: &'a Path,
+}
+
+fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result {
     let begun = Instant::now();
     let repository = match &args.repo {
         Some(folder) => Repository::open_at(context, &context.path(folder))?,
@@ -79,9 +195,9 @@ pub(crate) fn run(context: &Context, args: &LinkArgs) -> Result {
                 .hint("name a branch, a tag or a commit id; git log --oneline lists commits")
         })
     };
-    let base = resolve(&args.base, "base")?;
-    let head = resolve(&args.head, "head")?;
-    let input = Input::read(context, &args.plan, &args.syntax)?;
+    let base = resolve(files.base, "base")?;
+    let head = resolve(files.head, "head")?;
+    let input = Input::read(context, files.plan, &args.syntax)?;
     let plan: Plan = match input.plan() {
         Ok(read) => read.plan,
         Err(unreadable) => {
@@ -90,15 +206,16 @@ pub(crate) fn run(context: &Context, args: &LinkArgs) -> Result {
             return Ok(Outcome::Failed);
         }
     };
-    let ledger_path = context.path(&args.ledger);
+    let ledger_path = context.path(files.ledger);
     let ledger = Ledger::parse(&stage::read(&ledger_path)?).map_err(|error| {
         Error::from_error(&error)
-            .context(format!("can't read the ledger {}", args.ledger.display()))
+            .context(format!("can't read the ledger {}", files.ledger.display()))
             .hint("schema/ledger.schema.json says what a ledger is; each commit id is whole")
     })?;
     let objects = Objects::open(repository.git())?;
+    let output = args.output.as_deref().unwrap_or(Path::new("link.json"));
     if args.verify {
-        return verify(context, args, &objects, (&base, &head), &plan);
+        return verify(context, &context.path(output), &objects, (&base, &head), &plan, None);
     }
     let is_late = || {
         let deadline = args.budget.deadline.map(Duration::from_secs);
@@ -115,15 +232,7 @@ pub(crate) fn run(context: &Context, args: &LinkArgs) -> Result {
     };
     let linked = assemble::link(&history, &plan, &ledger, &objects, &options);
     progress.end();
-    let linked = linked?;
-    let text = to_json(&linked);
-    if args.output == Path::new("-") {
-        context.out.raw(&text);
-        return Ok(Outcome::Done);
-    }
-    let wrote = stage::write_if_changed(&context.path(&args.output), &text)?;
-    report(context, &linked, &args.output, wrote);
-    Ok(Outcome::Done)
+    put(context, &linked?, output)
 }
 
 /// The bytes of `link.json`: one line for each file and segment.
@@ -160,14 +269,15 @@ pub(crate) fn to_json(link: &Link) -> Vec<u8> {
 
 fn verify(
     context: &Context,
-    args: &LinkArgs,
+    path: &Path,
     objects: &Objects,
     (base, head): (&codeboost_schema::ids::CommitId, &codeboost_schema::ids::CommitId),
     plan: &Plan,
+    expected: Option<&[u8]>,
 ) -> Result {
-    let name = args.output.display();
+    let name = path.display();
     let again = format!("link again: codeboost link … -o {name}");
-    let text = stage::read(&context.path(&args.output))?;
+    let text = stage::read(path)?;
     let link: Link = serde_json::from_slice(&text).map_err(|error| {
         Error::from_error(&error).context(format!("can't read {name}")).hint(&again)
     })?;
@@ -184,6 +294,10 @@ fn verify(
     verify_link(&link, objects).and_then(|()| verify_diff(&link, &diff)).map_err(|error| {
         Error::from_error(&error).context(format!("{name} does not prove right")).hint(&again)
     })?;
+    if expected.is_some_and(|expected| expected != text) {
+        let words = "is the right difference, but not what the ledger says of it";
+        return Err(Error::failed(format!("{name} {words}")).hint(again));
+    }
     let n_files = counted(link.files.len() as u64, "file");
     let n_segments = counted(link.segments.len() as u64, "segment");
     context.out.line(format!("{name} proves right: {n_segments} in {n_files}"));

@@ -27,10 +27,12 @@ pub mod ledger;
 pub mod link;
 pub mod log;
 pub mod merge;
+mod next;
 pub mod plan;
 pub mod publish;
 pub mod render;
 pub mod review;
+pub mod run;
 pub mod state;
 pub mod status;
 pub mod task;
@@ -61,6 +63,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Render(args) => render::run(context, args),
         Command::Request(args) => decide::request(context, args),
         Command::Review(args) => review::run(context, args),
+        Command::Run(args) => run::run(context, args),
         Command::State(args) => state::run(context, args),
         Command::Status(args) => status::run(context, args),
         Command::Task(args) => task::run(context, args),

@@ -91,36 +91,61 @@ fn of_task(context: &Context, args: &RenderArgs, issue: Option<u64>) -> Result {
     let task = store.read(|tx| tx.select_any_task(issue))?;
     let task = read::follow(&repository, &store, task)?;
     let loaded = read::read(&repository, &store, &task)?;
+    let output = args.output.as_ref().map(|path| context.path(path));
+    let page = make(context, &repository, &store, &loaded, output)?;
+    tell(context, &page.path, &page.digest, page.wrote, page.read_only.as_deref());
+    Ok(Outcome::Done)
+}
+
+/// The page of a task.
+pub(crate) struct Page {
+    /// Where it is.
+    pub(crate) path: PathBuf,
+    /// Digest of its bytes.
+    pub(crate) digest: Digest,
+    /// Whether it was written anew.
+    pub(crate) wrote: bool,
+    /// Why nothing can be decided with it.
+    pub(crate) read_only: Option<String>,
+}
+
+/// Brings the page of a task up to date; `output` is another place than its own.
+pub(crate) fn make(
+    context: &Context,
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    loaded: &Loaded,
+    output: Option<PathBuf>,
+) -> Result<Page> {
+    let task = &loaded.review.inputs.task;
     let key = store.key()?;
     let read_only = match &key {
         _ if task.state.is_closed() => Some(format!("the task is {}", task.state)),
         None => Some("this repository has no signing key".to_owned()),
         Some(_) => None,
     };
-    let path = match &args.output {
-        Some(path) => context.path(path),
+    // With another place for the output nothing is known about what stands there.
+    let own_place = output.is_none();
+    let path = match output {
+        Some(path) => path,
         None => repository.task_folder(task.issue)?.join("review.html"),
     };
     let source_date = context.source_date_epoch().map(time_text);
-    let inputs = inputs_digest(&loaded, key.as_ref(), source_date.as_deref(), &repository)?;
-    // With another place for the output nothing is known about what stands there.
-    let own_place = args.output.is_none();
+    let inputs = inputs_digest(loaded, key.as_ref(), source_date.as_deref(), repository)?;
     let old = stage::read(&path).ok().map(|bytes| Digest::of(&bytes));
     if own_place
         && let Some(old) = &old
         && store.read(|tx| tx.stage_is_current(task.id, STAGE, &inputs, Some(old)))?
     {
-        tell(context, &path, old, false, read_only.as_deref());
-        return Ok(Outcome::Done);
+        return Ok(Page { path, digest: old.clone(), wrote: false, read_only });
     }
-    let html = draw(&repository, &store, &loaded, key.as_ref(), source_date, read_only.clone())?;
+    let html = draw(repository, store, loaded, key.as_ref(), source_date, read_only.clone())?;
     let digest = Digest::of(html.as_bytes());
     let wrote = stage::write_if_changed(&path, html.as_bytes())?;
     if own_place {
-        store.write(|tx| tx.put_stage(&task, STAGE, &inputs, &digest))?;
+        store.write(|tx| tx.put_stage(task, STAGE, &inputs, &digest))?;
     }
-    tell(context, &path, &digest, wrote, read_only.as_deref());
-    Ok(Outcome::Done)
+    Ok(Page { path, digest, wrote, read_only })
 }
 
 const STAGE: &str = "render";
@@ -290,7 +315,7 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
     let html = prepare(&page, &Options::default()).finish(None);
     let digest = Digest::of(html.as_bytes());
     let path = context.path(args.output.clone().unwrap_or_else(|| "review.html".into()));
-    let wrote = stage::write_if_changed(&path, html.as_bytes())?;
+    let wrote = stage::write_or_touch(&path, html.as_bytes())?;
     context.out.detail(format!(
         "{} proven against the commits",
         counted(parsed.segments.len() as u64, "segment")

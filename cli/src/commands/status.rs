@@ -9,6 +9,7 @@ use codeboost_schema::status::{
 };
 
 use crate::approval::choice::Place;
+use crate::commands::next::next;
 use crate::commands::open;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -20,7 +21,6 @@ use crate::ledger;
 use crate::output::{Style, columns, counted, plain_line};
 use crate::review::{Review, read};
 use crate::store::{Store, TaskRow, short_ref};
-use crate::task::TaskState;
 
 /// Arguments of `status`.
 #[derive(Debug, Args)]
@@ -63,12 +63,11 @@ pub(crate) fn run(context: &Context, args: &StatusArgs) -> Result {
 
 fn look(repository: &Repository<'_>, store: &Store<'_>, task: &TaskRow) -> Result<TaskStatus> {
     let git = repository.git();
-    let (ledger, newest, approved, workspace) = store.read(|tx| -> Result<_> {
+    let (ledger, newest, approved) = store.read(|tx| -> Result<_> {
         Ok((
             tx.ledger(task.id)?,
             tx.newest_plan(task.id)?.map(|row| row.plan.revision),
             tx.approved_plan(task.id)?.map(|row| row.plan.revision),
-            tx.current_workspace(task.id)?,
         ))
     })?;
     let branch = |name: &str, recorded: &CommitId| -> Result<RefStatus> {
@@ -90,12 +89,8 @@ fn look(repository: &Repository<'_>, store: &Store<'_>, task: &TaskRow) -> Resul
             Err(error) => (None, Some(Error::from(error).chain())),
         }
     };
-    let next = match &head.now {
-        None if !task.state.is_closed() && head.name.starts_with("refs/heads/") => {
-            Some(format!("git branch {} {}", short_ref(&head.name), head.recorded))
-        }
-        _ => next(task, newest, approved, workspace.is_some(), review.as_ref()),
-    };
+    let n_blockers = review.as_ref().map(|review| review.blockers.len());
+    let next = next(repository, store, task, n_blockers)?;
     Ok(TaskStatus {
         issue: task.issue,
         title: task.title.clone(),
@@ -168,45 +163,6 @@ fn review_status(review: &Review) -> ReviewStatus {
         .iter()
         .map(|blocker| BlockerStatus { code: blocker.code.as_str(), words: blocker.words.clone() });
     ReviewStatus { items: items.collect(), segments, choices, blockers: blockers.collect() }
-}
-
-/// The command that goes on with a task.
-fn next(
-    task: &TaskRow,
-    newest: Option<u64>,
-    approved: Option<u64>,
-    has_workspace: bool,
-    review: Option<&ReviewStatus>,
-) -> Option<String> {
-    let issue = task.issue;
-    if task.state.is_closed() {
-        return None;
-    }
-    if newest.is_none() {
-        return Some(format!("codeboost plan import {issue} FILE"));
-    }
-    if newest != approved {
-        return Some(format!("codeboost plan approve {issue}"));
-    }
-    if has_workspace {
-        return Some(format!("codeboost item end {issue}"));
-    }
-    match (task.state, review) {
-        (TaskState::Queued | TaskState::Running, Some(review)) => {
-            let item = review.items.first()?;
-            Some(format!("codeboost item begin {issue} {}", item.item))
-        }
-        (TaskState::InReview | TaskState::MergeBlocked, Some(review))
-            if review.blockers.is_empty() =>
-        {
-            Some(format!("codeboost merge {issue}"))
-        }
-        (TaskState::InReview | TaskState::MergeBlocked, Some(_)) => {
-            Some(format!("codeboost render {issue}"))
-        }
-        (TaskState::Merging, _) => Some(format!("codeboost merge {issue}")),
-        _ => None,
-    }
 }
 
 fn count(git: &Git<'_>, from: &CommitId, to: &CommitId, ledger: &Ledger) -> Result<CommitCounts> {

@@ -80,6 +80,14 @@ pub struct Loaded {
     pub generation: i64,
 }
 
+impl Loaded {
+    /// Who made each commit, as `ledger.json` says it.
+    #[must_use]
+    pub fn ledger(&self) -> Ledger {
+        ledger_of(&self.ledger)
+    }
+}
+
 /// What an older page showed, made again.
 #[derive(Debug)]
 pub struct OldPage {
