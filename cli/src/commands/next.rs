@@ -52,7 +52,7 @@ pub(crate) fn next(
         }
         TaskState::InReview | TaskState::MergeBlocked => match n_blockers {
             Some(0) => Some(format!("codeboost merge {issue}")),
-            Some(_) => Some(format!("codeboost review {issue}")),
+            Some(_) => Some(format!("codeboost run {issue}")),
             None => None,
         },
         TaskState::Merging => Some(format!("codeboost merge {issue}")),

@@ -160,11 +160,7 @@ pub(crate) fn redact(text: &str, root: &Path) -> String {
             out.push_str("[ID]");
         } else if hex(64) {
             out.push_str("[HEX64]");
-        } else if word.len() == 12
-            && word.bytes().all(|b| b.is_ascii_hexdigit())
-            && word.bytes().any(|b| b.is_ascii_digit())
-            && word.bytes().any(|b| b.is_ascii_alphabetic())
-        {
+        } else if hex(12) {
             out.push_str("[SHORT-ID]  ");
         } else {
             out.push_str(word);
