@@ -217,8 +217,7 @@ pub fn tests(
         let Ok(argv) = tokenize::tokenize(&command.text) else { continue };
         let name = argv_digest(&argv);
         names.push(name.clone());
-        let newest =
-            mine().filter(|result| result.head == *head && result.argv == name).next_back();
+        let newest = mine().rfind(|result| result.head == *head && result.argv == name);
         match newest {
             Some(result) if result.passed => {
                 passed += 1;

@@ -3,7 +3,6 @@
 use std::fs::File;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 /// A file operation that failed, with its path.
 #[derive(Debug, thiserror::Error)]
@@ -62,21 +61,16 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     write(path, bytes).map(|()| true)
 }
 
-/// Writes `bytes` as [`write_if_changed`] does; a file that holds them already gets the time of
-/// now, so that `make` sees it as newer than the inputs that it was just compared with.
+/// Writes `bytes` as [`write`] does, and returns whether they differ from what was there.
+///
+/// The file is new even where they do not: `make` has to see it as newer than the inputs that it
+/// was just made from.
 ///
 /// # Errors
 /// [`FileError`] naming the path.
-pub fn write_or_touch(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    if write_if_changed(path, bytes)? {
-        return Ok(true);
-    }
-    File::options()
-        .append(true)
-        .open(path)
-        .and_then(|file| file.set_modified(SystemTime::now()))
-        .map_err(|source| FileError::new("set the time of", path, source))?;
-    Ok(false)
+pub fn write_again(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
+    let differs = std::fs::read(path).map_or(true, |old| old != bytes);
+    write(path, bytes).map(|()| differs)
 }
 
 /// Writes a file that nobody needs after a crash: not synced, not renamed.

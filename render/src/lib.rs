@@ -13,7 +13,6 @@
 //! In the page, `assets/js` reads the data back and draws what is looked at.
 
 #![warn(missing_docs)]
-#![cfg_attr(test, expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test"))]
 
 pub mod model;
 #[cfg(any(test, feature = "sample"))]

@@ -573,7 +573,7 @@ pub fn wide(n_lines: usize) -> Review {
     let per_item = n_lines.div_ceil(n_items);
     for n in 1..=n_items {
         let paths: Vec<String> =
-            (0..4).map(|k| format!("crates/part{:03}/src/module_{k}.rs", n)).collect();
+            (0..4).map(|k| format!("crates/part{n:03}/src/module_{k}.rs")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
         builder.item(
             &format!("P{n}"),

@@ -84,9 +84,7 @@ pub(crate) fn shorten_style(text: &str) -> String {
     let mut in_comment = false;
     for line in text.lines() {
         let line = line.trim();
-        if in_comment {
-            in_comment = !line.ends_with("*/");
-        } else if line.starts_with("/*") {
+        if in_comment || line.starts_with("/*") {
             in_comment = !line.ends_with("*/");
         } else if !line.is_empty() {
             out.push_str(line);

@@ -234,7 +234,7 @@ fn a_plan_left_unchanged_or_wrong_changes_nothing() {
     assert_eq!((done.code, done.stdout.as_str()), (0, "nothing changed\n"));
     let bad = changed("kind: add", "kind: create");
     std::fs::remove_file(env.path("editor/count")).unwrap();
-    editor(&mut env, &[bad.clone()]);
+    editor(&mut env, std::slice::from_ref(&bad));
     let done = run(&env, &["plan", "edit", "412"]);
     assert_eq!(done.code, 1, "{done}");
     let kept = done.stderr.split("your text is kept in ").nth(1).unwrap().trim();

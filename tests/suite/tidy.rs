@@ -56,11 +56,11 @@ const LAYERS: &[(&str, &[&str], bool)] = &[
 ];
 
 fn layer(module: &str) -> (usize, bool) {
-    LAYERS
-        .iter()
-        .position(|(_, modules, _)| modules.contains(&module))
-        .map(|n| (n, LAYERS[n].2))
-        .unwrap_or_else(|| panic!("module {module} belongs to no layer; add it to LAYERS"))
+    let found = LAYERS.iter().position(|(_, modules, _)| modules.contains(&module));
+    let Some(n) = found else {
+        panic!("module {module} belongs to no layer; add it to LAYERS");
+    };
+    (n, LAYERS[n].2)
 }
 
 #[test]

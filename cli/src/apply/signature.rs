@@ -148,8 +148,7 @@ impl Signer {
     fn is_for_decisions(&self) -> bool {
         let Some(patterns) = &self.namespaces else { return true };
         let matches = |pattern: &str| matches_pattern(pattern.as_bytes(), NAMESPACE.as_bytes());
-        let denied =
-            patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(|p| matches(p));
+        let denied = patterns.iter().filter_map(|pattern| pattern.strip_prefix('!')).any(&matches);
         !denied && patterns.iter().any(|pattern| matches(pattern))
     }
 }

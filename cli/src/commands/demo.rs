@@ -213,10 +213,10 @@ impl Demo<'_> {
         let args = ["commit-tree", tree.as_str(), "-p", head.as_str(), "-m", message];
         let commit = parse_id(&signed.output(args)?, "commit-tree", CommitId::parse)?;
         git.output(["update-ref", &task.head_ref, commit.as_str(), head.as_str()])?;
-        self.context.out.note(format!(
+        self.context.out.note(
             "\nA stranger pushes a commit to the branch. Its message says that P1 made it; \
-             the ledger does not know it, so it will be shown as Unplanned."
-        ));
+             the ledger does not know it, so it will be shown as Unplanned.",
+        );
         Ok(())
     }
 

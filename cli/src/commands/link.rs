@@ -170,7 +170,7 @@ fn put(context: &Context, link: &Link, output: &Path) -> Result {
         context.out.raw(&text);
         return Ok(Outcome::Done);
     }
-    let wrote = stage::write_or_touch(&context.path(output), &text)?;
+    let wrote = stage::write_again(&context.path(output), &text)?;
     report(context, link, output, wrote);
     Ok(Outcome::Done)
 }
