@@ -440,6 +440,9 @@ fn way_on(worst: Refusal, issue: u64) -> String {
         Refusal::NotAuthorized => {
             "sign the file: ssh-keygen -Y sign -n codeboost-decisions -f KEY FILE".to_owned()
         }
+        Refusal::NotAcknowledged => {
+            format!("acknowledge each mark that codeboost review {issue} ITEM shows, then again")
+        }
         Refusal::Blocked => format!("see what is left: codeboost review {issue}"),
         _ => format!("decide it on a new page: codeboost render {issue}"),
     }

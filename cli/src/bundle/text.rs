@@ -146,10 +146,16 @@ fn item_head(
     let n = review.segments_of(&state.item).len();
     let mut marks = vec![changes(n)];
     if let Some(summary) = summary {
+        let segments = inputs.link.segments.iter().zip(&review.placed);
+        let n_open = segments
+            .filter(|(segment, placed)| {
+                placed.place == Place::Ambiguous && segment.owners.contains(&state.item)
+            })
+            .count();
         marks.push(match summary.attributed {
-            Some(Attributed::Ambiguous) => "! part of ambiguous changes".to_owned(),
+            _ if n_open > 0 => format!("! part of {}", counted(n_open as u64, "ambiguous change")),
             Some(Attributed::None) => "– no changes".to_owned(),
-            Some(Attributed::Ok) | None => "✓ attributed".to_owned(),
+            _ => "✓ attributed".to_owned(),
         });
         match summary.in_scope {
             Some(InScope::Out) => marks.push("✕ out of scope".to_owned()),

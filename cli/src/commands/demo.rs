@@ -32,7 +32,7 @@ const ISSUE: &str = "412";
 /// What is typed, in this order.
 const BEFORE_THE_STRANGER: &[&[&str]] = &[
     &["init"],
-    &["task", "add", "issue.md", "--base", "main"],
+    &["task", "add", "issue.md", "--base", "origin/main"],
     &["plan", "import", ISSUE, "plan.yaml"],
     &["plan", "approve", ISSUE, "--yes"],
     &["execute", ISSUE, "--agent", "replay", "--patches", "patches"],
