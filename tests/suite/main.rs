@@ -16,6 +16,7 @@ mod item;
 mod ledger;
 mod link;
 mod link_blocks;
+mod link_kinds;
 mod link_random;
 mod page;
 mod plan;
