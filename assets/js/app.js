@@ -4,7 +4,7 @@ import { subject, contradictions } from './decisions.js';
 import { announce } from './dom.js';
 import { openStorage, readDrafts, writeDrafts } from './drafts.js';
 import { metas } from './hunks.js';
-import { blockersOf, derive, makeModel, withDraft } from './layers.js';
+import { blockersOf, derive, makeModel, withDraft, withoutStrays } from './layers.js';
 import { decisionWords } from './words.js';
 
 /** @typedef {import('./types.js').Decision} Decision */
@@ -173,7 +173,7 @@ export function undo(test, words) {
     const owner = app.derived.choices.get(d.segment)?.item ?? row;
     rest = rest.filter((one) => !((one.type === 'approve' && one.item === owner) || (one.type === 'accept' && one.segment === d.segment)));
   }
-  setDrafts(rest);
+  setDrafts(withoutStrays(app.model, rest));
   announce(words ?? `Taken back: ${gone.map(decisionWords).join(', ')}`);
 }
 

@@ -537,8 +537,12 @@ function drawChange(entry) {
   part(node, 'owner').title = label;
   part(node, 'nth').textContent = `Change ${view.order.indexOf(seg) + 1}`;
   const tags = part(node, 'tags');
-  for (const tag of meta.tags ?? []) tags.append(drawTag(seg, tag, meta));
   const row = model.rowNameOf(seg), choice = derived.choices.get(seg);
+  const isOut = derived.tagsOf(seg).includes('out-of-scope');
+  const owners = choice?.item && isOut ? app.index.items.filter((item) => model.declares(seg, item.id)).map((item) => item.id) : meta.scope_owner ?? [];
+  const all = [...meta.tags ?? []];
+  if (isOut && !all.some((tag) => tag.tag === 'out-of-scope')) all.push({ tag: 'out-of-scope' });
+  for (const tag of all) tags.append(drawTag(seg, tag, owners));
   part(node, 'from').append(origin(seg, row, meta));
   const act = part(node, 'act');
   const notes = app.index.notes.filter((note) => note.segment === seg).length + app.drafts.filter((d) => d.segment === seg && (d.type === 'ask' || d.type === 'request_change')).length;
@@ -547,15 +551,15 @@ function drawChange(entry) {
   return node;
 }
 
-/** @param {number} seg @param {import('./types.js').Tag} tag @param {SegmentMeta} meta */
-function drawTag(seg, tag, meta) {
+/** @param {number} seg @param {import('./types.js').Tag} tag @param {string[]} owners the items that declare its file */
+function drawTag(seg, tag, owners) {
   const [name, meaning] = TAGS.get(tag.tag) ?? [tag.tag, ''];
   const isLeft = app.derived.tagsLeft(seg).includes(tag.tag);
-  const must = app.model.must.get(seg)?.includes(tag.tag);
+  const must = app.derived.tagsOf(seg).includes(tag.tag);
   const chip = el('span', `chip${must ? (isLeft ? ' bad' : '') : ''}`);
   chip.title = meaning;
   chip.append(must ? (isLeft ? '✕ ' : '✓ ') : '', name);
-  if (tag.tag === 'out-of-scope' && meta.scope_owner?.length) chip.append(`, declared by ${meta.scope_owner.join(', ')}`);
+  if (tag.tag === 'out-of-scope' && owners.length) chip.append(`, declared by ${owners.join(', ')}`);
   if (tag.tag === 'moved' && tag.runs?.length) {
     const [, lines, other] = tag.runs[0];
     chip.append(` ${count(lines, 'line')} from `, button('', `s${other}`, () => goToSegment(other)));
@@ -633,6 +637,7 @@ function choose(seg) {
     if (state) {
       const isFresh = state.state === 'approved';
       note.textContent = isFresh ? `! Assigning to ${select.value} makes ${select.value}’s approval stale.` : `It becomes part of ${select.value} and of its next approval.`;
+      if (!app.model.declares(seg, select.value)) note.append(` ${select.value} does not declare this file.`);
       yes.textContent = `Assign to ${select.value}`;
     }
     list.measure();

@@ -2,7 +2,7 @@
  * Two layers: what is recorded came with the page, what is drafted was decided in it and counts
  * only after `codeboost apply`. Everything shown about states is worked out here from both.
  */
-import { MUST_ACKNOWLEDGE, count } from './words.js';
+import { count } from './words.js';
 
 /** @typedef {import('./types.js').Index} Index */
 /** @typedef {import('./types.js').Decision} Decision */
@@ -30,26 +30,33 @@ export function makeModel(index) {
     for (const id of item.depends_on) for (const more of dependencies.get(id) ?? []) all.add(more);
     dependencies.set(item.id, all);
   }
+  const declared = new Map(index.items.map((item) =>
+    [item.id, new Set(item.files.flatMap((file) => [file.path, file.renamed_from ?? file.path]))]));
+  /** @param {number} segment */
+  const fileOf = (segment) => {
+    let low = 0, high = index.files.length - 1;
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (index.files[middle].end > segment) high = middle;
+      else low = middle + 1;
+    }
+    return low;
+  };
   /** @type {number[][]} */
   const byRow = index.rows.map(() => []);
   rowOf.forEach((row, segment) => byRow[row].push(segment));
   /** Segments of a row, in order. @param {string} row */
   const segmentsOf = (row) => byRow[rowNumber.get(row) ?? -1] ?? [];
   return {
-    index, rowOf, rowNumber, items, must, owners, dependencies, segmentsOf,
+    index, rowOf, rowNumber, items, must, owners, dependencies, segmentsOf, fileOf,
     ambiguous: segmentsOf('ambiguous'),
     unplanned: segmentsOf('unplanned'),
     /** @param {number} segment */
     rowNameOf: (segment) => index.rows[rowOf[segment]]?.row ?? 'unplanned',
-    /** @param {number} segment */
-    fileOf: (segment) => {
-      let low = 0, high = index.files.length - 1;
-      while (low < high) {
-        const middle = (low + high) >> 1;
-        if (index.files[middle].end > segment) high = middle;
-        else low = middle + 1;
-      }
-      return low;
+    /** Whether an item declares all paths of a segment's file. @param {number} segment @param {string} item */
+    declares: (segment, item) => {
+      const { path, old_path } = index.files[fileOf(segment)], paths = declared.get(item);
+      return Boolean(paths?.has(path) && paths.has(old_path ?? path));
     },
   };
 }
@@ -104,8 +111,13 @@ export function derive(model, drafts) {
     if (before) reassigned.add(before);
     if (after) reassigned.add(after);
   }
+  /** What must be acknowledged of a segment; an assignment is judged against its new item. @param {number} segment */
+  const tagsOf = (segment) => {
+    const tags = model.must.get(segment) ?? [], item = choices.get(segment)?.item;
+    return item && !tags.includes('out-of-scope') && !model.declares(segment, item) ? [...tags, 'out-of-scope'] : tags;
+  };
   /** @param {number} segment */
-  const tagsLeft = (segment) => (model.must.get(segment) ?? []).filter((tag) => !acknowledged.has(`${segment} ${tag}`));
+  const tagsLeft = (segment) => tagsOf(segment).filter((tag) => !acknowledged.has(`${segment} ${tag}`));
   const open = { ambiguous: model.ambiguous.filter((s) => !choices.has(s)), unplanned: model.unplanned.filter((s) => !choices.has(s)) };
   const accepted = [...choices].filter(([, choice]) => choice.item === null).map(([segment]) => segment).sort((a, b) => a - b);
   const isWithdrawn = (/** @type {string} */ id) => bySubject.has(`request ${id}`);
@@ -143,14 +155,14 @@ export function derive(model, drafts) {
     items.set(item.id, {
       item, state, drafted, reasons, segments, assigned, openAmbiguous,
       unacknowledged: segments.flatMap((segment) => tagsLeft(segment).map((tag) => /** @type {[number, string]} */ ([segment, tag]))),
-      out: own.filter((segment) => model.must.get(segment)?.includes('out-of-scope')),
+      out: segments.filter((segment) => tagsOf(segment).includes('out-of-scope')),
       pending: requests.filter((note) => note.item === item.id).length + draftedRequests.filter((d) => d.item === item.id).length,
       questions: drafts.filter((d) => d.type === 'ask' && d.item === item.id).length,
     });
   }
   const all = [...items.values()];
   return {
-    choices, acknowledged, open, accepted, items, requests, draftedRequests, tagsLeft,
+    choices, acknowledged, open, accepted, items, requests, draftedRequests, tagsOf, tagsLeft,
     merge: bySubject.get('merge'), reject: bySubject.get('reject'), answer: bySubject.get('resolve_state'),
     /** @param {string} id */
     withdrawalOf: (id) => bySubject.get(`request ${id}`),
@@ -166,11 +178,13 @@ export function derive(model, drafts) {
 }
 /** @typedef {ReturnType<typeof derive>} Derived */
 
-/** Codes of blockers that this page can work out itself, with drafts counted. */
+/** Codes of blockers in the order of the gate. */
+const CODES = ['task', 'head', 'base', 'approval', 'ambiguous', 'unplanned', 'acknowledge', 'tests', 'problem', 'requests'];
+/** Those that this page works out itself, so that drafts count, in the gate's words. */
 const OWN_CODES = new Set(['approval', 'ambiguous', 'unplanned', 'acknowledge', 'problem', 'requests']);
 
 /**
- * What still forbids the merge with drafts counted.
+ * What still forbids the merge with drafts counted. Without drafts it is what the gate said.
  *
  * @param {Model} model
  * @param {Derived} derived
@@ -186,21 +200,24 @@ export function blockersOf(model, derived) {
   const add = (/** @type {string} */ code, /** @type {string} */ words, /** @type {import('./types.js').Target} */ target) =>
     out.push({ code, words, target });
   if (stale.length) add('approval', `Review ${count(stale.length, 'stale item')}`, { row: stale[0].item.id });
-  if (unreviewed.length) add('approval', `Approve ${count(unreviewed.length, 'item')}`, { row: unreviewed[0].item.id });
+  if (unreviewed.length) add('approval', `Review ${count(unreviewed.length, 'unreviewed item')}`, { row: unreviewed[0].item.id });
   for (const row of /** @type {const} */ (['ambiguous', 'unplanned'])) {
     const open = derived.open[row];
     if (open.length) add(row, `Resolve ${count(open.length, `${row} change`)}`, { segment: open[0] });
   }
-  const unseen = [...derived.accepted, ...states.filter((one) => one.state === 'approved').flatMap((one) => one.segments)]
-    .filter((segment) => derived.tagsLeft(segment).length > 0);
-  if (unseen.length) add('acknowledge', `Acknowledge what ${count(unseen.length, 'change')} would hide`, { segment: unseen[0] });
+  const left = [...derived.accepted, ...states.flatMap((one) => one.segments)].sort((a, b) => a - b)
+    .flatMap((segment) => derived.tagsLeft(segment).map(() => segment));
+  if (left.length) add('acknowledge', `Acknowledge ${count(left.length, 'warning')}`, { segment: left[0] });
   const problems = index.problems.filter((one) => one.state === 'open' && !derived.problemDraft(one.id));
-  if (problems.length) add('problem', `Fix or accept ${count(problems.length, 'problem')}`, { notes: problems[0].item });
+  if (problems.length) add('problem', `Resolve ${count(problems.length, 'open problem')}`, { notes: problems[0].item });
   const pending = derived.requests.length + derived.draftedRequests.length;
   if (pending) {
     add('requests', `Send ${count(pending, 'pending change request')}`, { notes: derived.requests[0]?.item ?? derived.draftedRequests[0].item });
   }
-  return [...out, ...index.blockers.filter((one) => !OWN_CODES.has(one.code))];
+  // Requests that were sent are recorded, and no draft changes that: they name no place here.
+  out.push(...index.blockers.filter((one) => !OWN_CODES.has(one.code) || (one.code === 'requests' && one.target === null)));
+  const rank = (/** @type {{code: string}} */ { code }) => (CODES.includes(code) ? CODES.indexOf(code) : CODES.length);
+  return out.sort((a, b) => rank(a) - rank(b));
 }
 
 /**
@@ -226,8 +243,16 @@ export function hindrances(derived, id, isSeen) {
   return out;
 }
 
-/** Whether a tag has to be acknowledged. @param {string} tag */
-export const mustAcknowledge = (tag) => MUST_ACKNOWLEDGE.has(tag);
+/**
+ * The drafts without acknowledgements of tags that their segments do not have with these drafts.
+ *
+ * @param {Model} model
+ * @param {Decision[]} drafts
+ */
+export function withoutStrays(model, drafts) {
+  const { tagsOf } = derive(model, drafts);
+  return drafts.filter((one) => one.type !== 'acknowledge' || tagsOf(one.segment).includes(one.tag));
+}
 
 /**
  * Adds a draft. One about the same thing is replaced; what it makes untrue is taken back.
@@ -261,5 +286,5 @@ export function withDraft(model, drafts, d, subjectOf = (/** @type {Decision} */
     if (isUndone || contradicts) dropped.push(one);
     return !isUndone && !contradicts;
   });
-  return { drafts: [...rest, d], dropped };
+  return { drafts: withoutStrays(model, [...rest, d]), dropped };
 }

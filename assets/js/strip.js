@@ -91,8 +91,9 @@ function drawStrip() {
   meter.setAttribute('aria-hidden', 'true');
   meter.children[0].style.width = `${derived.nApproved / Math.max(1, total) * 100}%`;
   meter.children[1].style.width = `${derived.nDrafted / Math.max(1, total) * 100}%`;
-  progress.append(meter, `${derived.nApproved} of ${total} approved`);
-  if (derived.nDrafted) progress.append(', ', el('span', 'drafted', `${derived.nDrafted} drafted`));
+  const words = el('span', '', `${derived.nApproved} of ${total} approved`);
+  if (derived.nDrafted) words.append(', ', el('span', 'drafted', `${derived.nDrafted} drafted`));
+  progress.append(meter, words);
   const save = $('save');
   save.textContent = app.drafts.length ? `Save decisions (${app.drafts.length})…` : 'Save decisions…';
   because(save, app.locked || (app.drafts.length ? '' : 'Nothing is drafted yet.'));

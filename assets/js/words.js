@@ -26,12 +26,6 @@ export const TAGS = new Map([
   ['realigned', ['Realigned', 'Two ways to compare disagree about these lines; the later commit counts.']],
 ]);
 
-/** Tags that must be acknowledged before their change can be approved or accepted. */
-export const MUST_ACKNOWLEDGE = new Set([
-  'bidi', 'invisible', 'confusable', 'eol', 'final-newline', 'bom', 'executable',
-  'symlink-target', 'submodule', 'out-of-scope',
-]);
-
 /** @param {number} n @param {string} one @param {string} [many] */
 export const count = (n, one, many) => `${n.toLocaleString('en')} ${n === 1 ? one : many ?? `${one}s`}`;
 

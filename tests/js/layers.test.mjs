@@ -53,6 +53,24 @@ test('a later decision about the same thing replaces the earlier', () => {
   assert.deepEqual(derive(m, drafts).accepted, [4]);
 });
 
+test('an assignment is judged against the files of its new item', () => {
+  const items = sampleIndex().items.map((item) => ({ ...item, files: item.id === 'P1' ? [{ path: 'b', kind: 'add', renamed_from: null, change: '' }] : [] }));
+  const m = model({ items });
+  const left = (drafts) => derive(m, drafts).tagsLeft(5);
+  assert.deepEqual([left([]), left([assign(5, 'P1')]), left([assign(5, 'P3')])], [[], [], ['out-of-scope']]);
+  const drafts = add(m, [], assign(5, 'P3'), d('acknowledge', { segment: 5, key: KEY, tag: 'out-of-scope' }));
+  assert.deepEqual([left(drafts), derive(m, drafts).items.get('P3').out], [[], [5]]);
+  // Decided otherwise, there is nothing left that was acknowledged.
+  assert.deepEqual(add(m, drafts, assign(5, 'P1')).map((one) => one.type), ['assign']);
+});
+
+test('an assignment of a renamed file is inside only where both paths are declared', () => {
+  const file = (renamed_from) => ({ path: 'b', kind: 'rename', renamed_from, change: '' });
+  const items = sampleIndex().items.map((item) => ({ ...item, files: [file(item.id === 'P1' ? 'old' : null)] }));
+  const m = model({ items, files: [{ path: 'a', status: 'modified', end: 4 }, { path: 'b', old_path: 'old', status: 'renamed', end: 6 }] });
+  assert.deepEqual([m.declares(5, 'P1'), m.declares(5, 'P3')], [true, false]);
+});
+
 test('recorded choices count, and can be undone in the drafts', () => {
   const m = model({ choices: [{ segment: 3, key: KEY, item: 'P1', by: 'R' }] });
   assert.deepEqual(derive(m, []).open.ambiguous, []);
@@ -70,19 +88,22 @@ test('what keeps an item from approval is listed', () => {
   seen.add(1);
   const drafts = [d('acknowledge', { segment: 1, key: KEY, tag: 'out-of-scope' }), d('accept', { segment: 3, key: KEY })];
   assert.deepEqual(words(drafts, 'P1'), []);
-  assert.deepEqual(words([assign(4, 'P1'), ...drafts], 'P1'), ['1 change not seen yet', '2 marks to acknowledge']);
+  assert.deepEqual(words([assign(4, 'P1'), ...drafts], 'P1'), ['1 change not seen yet', '3 marks to acknowledge']);
 });
 
 test('blockers count drafts', () => {
   const m = model({
-    blockers: [{ code: 'approval', words: 'recorded', target: null }, { code: 'tests', words: 'Open failed check', target: null }],
+    blockers: [
+      { code: 'approval', words: 'recorded', target: null }, { code: 'tests', words: 'Open failed check', target: null },
+      { code: 'requests', words: 'Make the next revision', target: null },
+    ],
     problems: [{ id: id(), item: 'P1', state: 'open', text: [], source: 's' }],
     notes: [{ id: id(), kind: 'request', item: 'P2', segment: null, lines: null, text: [], by: '', answer: null, outdated: false }],
   });
   const words = (drafts) => blockersOf(m, derive(m, drafts)).map((one) => one.words);
   assert.deepEqual(words([]), [
-    'Approve 1 item', 'Resolve 1 ambiguous change', 'Resolve 2 unplanned changes', 'Acknowledge what 1 change would hide',
-    'Fix or accept 1 problem', 'Send 1 pending change request', 'Open failed check',
+    'Review 1 unreviewed item', 'Resolve 1 ambiguous change', 'Resolve 2 unplanned changes', 'Acknowledge 1 warning',
+    'Open failed check', 'Resolve 1 open problem', 'Send 1 pending change request', 'Make the next revision',
   ]);
   const { problems, notes } = m.index;
   const drafts = [
@@ -92,7 +113,7 @@ test('blockers count drafts', () => {
     d('accept', { segment: 4, key: KEY }),
     d('problem', { problem: problems[0].id, state: 'accepted', text: 'ok' }), d('withdraw_request', { request: notes[0].id }),
   ];
-  assert.deepEqual(words(drafts), ['Open failed check']);
+  assert.deepEqual(words(drafts), ['Open failed check', 'Make the next revision']);
 });
 
 test('drafting a change request takes a drafted merge back', () => {

@@ -23,6 +23,7 @@ mod plan;
 mod plan_store;
 mod plan_styles;
 mod publish;
+mod road_page;
 mod run;
 mod state;
 mod status;
