@@ -161,13 +161,13 @@ export function readFile(text) {
   return { file: { ...file, decisions: good }, payload, bad };
 }
 
-/** The types that `apply` takes before all others, in its order. */
-const FIRST = ['withdraw', 'unresolve', 'acknowledge', 'assign', 'accept'];
+/** The types on which others in a file rest, and which are therefore drafted first. */
+const FIRST = ['withdraw', 'unresolve', 'assign', 'accept', 'acknowledge'];
 const rank = (/** @type {Decision} */ d) => (FIRST.includes(d.type) ? FIRST.indexOf(d.type) : FIRST.length);
 
 /**
  * Sorts the decisions of a file into those that are still true here and those that are not. What
- * is kept stands in the order in which `apply` takes it.
+ * is kept stands in an order in which it can be drafted.
  *
  * @param {Decision[]} decisions
  * @param {Form} then the form they were made on

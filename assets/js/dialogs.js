@@ -311,17 +311,15 @@ async function keysFor(decisions) {
 function isStillOpen(d, before) {
   const { index, model } = app;
   const recorded = derive(model, []);
+  // An assignment in the same file makes a recorded approval stale, and may ask for a mark.
+  const then = () => derive(model, before.filter((one) => ['assign', 'accept', 'unresolve', 'withdraw'].includes(one.type)));
   switch (d.type) {
-    case 'approve': case 'confirm_no_change': {
-      // An assignment in the same file makes a recorded approval stale, and this one answers that.
-      const choices = before.filter((one) => ['assign', 'accept', 'unresolve', 'withdraw'].includes(one.type));
-      return derive(model, choices).items.get(d.item)?.state !== 'approved';
-    }
+    case 'approve': case 'confirm_no_change': return then().items.get(d.item)?.state !== 'approved';
     case 'withdraw': return model.items.get(d.item)?.approval !== 'unreviewed';
     case 'assign': return recorded.choices.get(d.segment)?.item !== d.item;
     case 'accept': return recorded.choices.get(d.segment)?.item !== null;
     case 'unresolve': return recorded.choices.has(d.segment);
-    case 'acknowledge': return recorded.tagsLeft(d.segment).includes(d.tag);
+    case 'acknowledge': return then().tagsLeft(d.segment).includes(d.tag);
     case 'withdraw_request': return recorded.requests.some((note) => note.id === d.request);
     case 'request_change': case 'ask': return !index.notes.some((note) => note.id === d.id);
     case 'problem': return index.problems.some((one) => one.id === d.problem && one.state === 'open');
