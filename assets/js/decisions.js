@@ -19,6 +19,15 @@ const FIELDS = new Map([
   ['request', (value) => UUID.test(value)],
   ['problem', (value) => UUID.test(value)],
   ['finding', (value) => UUID.test(value)],
+  ['thread', (value) => UUID.test(value)],
+  ['suggestion', (value) => UUID.test(value)],
+  ['snapshot', (value) => /^sha256:[0-9a-f]{64}$/.test(value)],
+  ['lines', (value) => Array.isArray(value) && value.length === 2 && value.every((n) => Number.isSafeInteger(n) && n >= 1) && value[0] <= value[1]],
+  ['revision', (value) => Number.isSafeInteger(value) && value >= 1],
+  ['question', (value) => Number.isSafeInteger(value) && value >= 1],
+  ['argv', (value) => Array.isArray(value) && value.every((one) => Array.isArray(one) && one.every((arg) => typeof arg === 'string'))],
+  ['confirm_open_threads', (value) => typeof value === 'boolean'],
+  ['confirm_open_questions', (value) => typeof value === 'boolean'],
 ]);
 
 /** Fields of each type; those after `?` may be absent. @type {Map<string, string>} */
@@ -31,6 +40,11 @@ const TYPES = new Map([
   ['problem', 'problem state text'], ['finding', 'finding state text'],
   ['reject', 'summary'], ['merge', ''],
   ['resolve_state', 'state action ? cause text'],
+  ['plan_comment', 'snapshot lines thread body ? quote'], ['plan_reply', 'snapshot thread body'],
+  ['plan_resolve', 'snapshot thread'], ['plan_reopen', 'snapshot thread'],
+  ['plan_approve', 'revision argv confirm_open_threads confirm_open_questions'],
+  ['answer_question', 'question text'],
+  ['apply_suggestion', 'suggestion'], ['dismiss_suggestion', 'suggestion'],
 ]);
 
 /**
@@ -68,6 +82,11 @@ export function subject(d) {
     case 'finding': return `finding ${d.finding}`;
     case 'reject': case 'merge': return 'end';
     case 'resolve_state': return 'state';
+    case 'plan_resolve': case 'plan_reopen': return `thread ${d.thread}`;
+    case 'answer_question': return `question ${d.question}`;
+    case 'dismiss_suggestion': return `suggestion ${d.suggestion}`;
+    // Both make or fix the revision, and one file holds one of them.
+    case 'apply_suggestion': case 'plan_approve': return 'revision';
     default: return `id ${d.id}`;
   }
 }

@@ -2,32 +2,11 @@
 import { app, clashes, draft, isUnsaved, keepNow, pageForm, setDrafts, shown, tell, undo } from './app.js';
 import { keyOf, showRow } from './code.js';
 import { carry, readFile, subject, writeFile } from './decisions.js';
+import { close, nameField, open, p, saveButtons, startDialog } from './dialog.js';
 import { $, announce, bdi, because, button, el, prose, say } from './dom.js';
 import { derive, withDraft } from './layers.js';
 import { plain } from './text.js';
 import { KEYS, count, decisionWords } from './words.js';
-
-/**
- * Opens the one dialog.
- *
- * @param {string} title
- * @param {(Node|string)[]} content
- * @param {Node[]} [actions]
- */
-function open(title, content, actions = []) {
-  const dialog = $('dialog');
-  if (dialog.open) dialog.close();
-  $('dialog-title').textContent = title;
-  $('dialog-content').replaceChildren(...content);
-  $('dialog-actions').replaceChildren(...actions);
-  dialog.showModal();
-  $('dialog-content').scrollTop = 0;
-}
-
-export const close = () => $('dialog').close();
-
-/** A paragraph. @param {string} words @param {string} [className] */
-const p = (words, className) => el('p', className, words);
 
 export function openKeys() {
   const keys = el('dl', 'keys');
@@ -116,45 +95,16 @@ export function openSave() {
     announce(app.locked || 'Nothing is drafted yet.');
     return;
   }
-  const name = el('input');
-  name.type = 'text';
-  name.value = app.reviewer;
-  name.maxLength = 200;
-  name.autocomplete = 'name';
-  name.addEventListener('input', () => { app.reviewer = name.value; });
   const pairs = clashes();
   const content = [
     p(`${count(app.drafts.length, 'decision')}. ${pairs.length ? '' : `They count after: codeboost apply ${fileName()}`}`),
     draftList(),
-    el('label', 'field', el('span', 'muted', 'Your name, for the record (it proves nothing; a signature does)'), name),
+    nameField(app.reviewer, (name) => { app.reviewer = name; }),
   ];
   if (pairs.length) {
     content.splice(1, 0, el('div', 'reasons', ...pairs.map(([a, b, why]) => p(`✕ “${decisionWords(a)}” and “${decisionWords(b)}”: ${why}. apply refuses both. Undo one of them.`, 'bad'))));
   }
-  const save = button('main', 'Save decisions', () => {
-    const url = URL.createObjectURL(new Blob([fileText()], { type: 'application/json' }));
-    const link = el('a');
-    link.href = url;
-    link.download = fileName();
-    document.body.append(link);
-    link.click();
-    link.remove();
-    setTimeout(() => URL.revokeObjectURL(url), 10000);
-    markSaved();
-    close();
-    announce(`Saved ${fileName()}. Next: codeboost apply ${fileName()}`);
-  });
-  const copy = button('plain', 'Copy decisions', async () => {
-    try {
-      await navigator.clipboard.writeText(fileText());
-      markSaved();
-      close();
-      announce('Copied. Paste it into a file and run: codeboost apply FILE');
-    } catch {
-      announce('The browser did not allow copying.');
-    }
-  });
-  open('Save decisions', content, [copy, save]);
+  open('Save decisions', content, saveButtons(fileName(), fileText, markSaved));
 }
 
 export function openReject() {
@@ -350,15 +300,7 @@ export function startDialogs() {
     if (isUnsaved()) event.preventDefault();
   });
   addEventListener('pagehide', keepNow);
-  for (const dialog of [$('dialog'), $('search')]) {
-    dialog.addEventListener('click', (/** @type {MouseEvent} */ event) => {
-      if (event.target === dialog) dialog.close();
-    });
-  }
-  // Enter in a field must not close the dialog.
-  $('dialog').addEventListener('keydown', (/** @type {KeyboardEvent} */ event) => {
-    if (event.key === 'Enter' && /** @type {HTMLElement} */ (event.target).tagName === 'INPUT') event.preventDefault();
-  });
+  startDialog([$('dialog'), $('search')]);
 }
 
 export { because, showRow };

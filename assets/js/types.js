@@ -73,6 +73,18 @@
  * }} SinceFile
  * @typedef {{ranges: [number, number][], text: string}} Whole
  *
+ * @typedef {{text: string, by: string}} Said
+ * @typedef {{
+ *   thread: string, snapshot: string, revision: string, lines: [number, number],
+ *   quote: string|null, context: string|null, said: Said[], resolved: boolean
+ * }} PlanThread
+ * @typedef {{
+ *   version: number, page: string, issue: number, revision: number, approved: boolean,
+ *   snapshot: string, too_large: boolean, blocks: [string, [number, number]][],
+ *   questions: string[], answers: (Said|null)[],
+ *   commands: {argv: string[], words: string, allowed: boolean}[], failures: number,
+ *   threads: PlanThread[], suggestions: [string, boolean][], read_only: string|null
+ * }} PlanIndex
  * @typedef {{id: string, type: string, [field: string]: any}} Decision
  * @typedef {{
  *   schema_version: number, form: {payload_b64: string, signature: string}, saved_at: string,

@@ -143,6 +143,14 @@ export function decisionWords(d) {
     case 'reject': return 'Send the change requests';
     case 'merge': return 'Merge';
     case 'resolve_state': return `Answer “${d.state}”: ${d.action}`;
+    case 'plan_comment': return `Comment on ${d.lines[0] === d.lines[1] ? `line ${d.lines[0]}` : `lines ${d.lines[0]} to ${d.lines[1]}`}`;
+    case 'plan_reply': return 'Reply in a thread';
+    case 'plan_resolve': return 'Resolve a thread';
+    case 'plan_reopen': return 'Reopen a thread';
+    case 'plan_approve': return `Approve plan r${d.revision}`;
+    case 'answer_question': return `Answer question ${d.question}`;
+    case 'apply_suggestion': return 'Apply a suggestion';
+    case 'dismiss_suggestion': return 'Dismiss a suggestion';
     default: return d.type;
   }
 }

@@ -6,6 +6,8 @@
 pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("shell.html", include_str!("../../templates/shell.html")),
     ("review.html", include_str!("../../templates/review.html")),
+    ("plan.html", include_str!("../../templates/plan.html")),
+    ("partials/menu.html", include_str!("../../templates/partials/menu.html")),
     ("partials/plain.html", include_str!("../../templates/partials/plain.html")),
     ("partials/plan_row.html", include_str!("../../templates/partials/plan_row.html")),
     ("partials/item_head.html", include_str!("../../templates/partials/item_head.html")),
@@ -33,6 +35,7 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("js/hunks.js", include_str!("../../assets/js/hunks.js")),
     ("js/keys.js", include_str!("../../assets/js/keys.js")),
     ("js/decisions.js", include_str!("../../assets/js/decisions.js")),
+    ("js/dialog.js", include_str!("../../assets/js/dialog.js")),
     ("js/layers.js", include_str!("../../assets/js/layers.js")),
     ("js/drafts.js", include_str!("../../assets/js/drafts.js")),
     ("js/list.js", include_str!("../../assets/js/list.js")),
@@ -46,6 +49,29 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("js/panes.js", include_str!("../../assets/js/panes.js")),
     ("js/print.js", include_str!("../../assets/js/print.js")),
     ("js/main.js", include_str!("../../assets/js/main.js")),
+];
+
+/// Styles of the page of a plan.
+pub(crate) const PLAN_STYLES: &[(&str, &str)] = &[
+    ("css/tokens.css", include_str!("../../assets/css/tokens.css")),
+    ("css/base.css", include_str!("../../assets/css/base.css")),
+    ("css/review.css", include_str!("../../assets/css/review.css")),
+    ("css/plan.css", include_str!("../../assets/css/plan.css")),
+];
+
+/// Script modules of the page of a plan; each uses only those before it.
+pub(crate) const PLAN_SCRIPTS: &[(&str, &str)] = &[
+    ("js/words.js", include_str!("../../assets/js/words.js")),
+    ("js/text.js", include_str!("../../assets/js/text.js")),
+    ("js/dom.js", include_str!("../../assets/js/dom.js")),
+    ("js/data.js", include_str!("../../assets/js/data.js")),
+    ("js/decisions.js", include_str!("../../assets/js/decisions.js")),
+    ("js/drafts.js", include_str!("../../assets/js/drafts.js")),
+    ("js/dialog.js", include_str!("../../assets/js/dialog.js")),
+    ("js/plan-state.js", include_str!("../../assets/js/plan-state.js")),
+    ("js/plan-threads.js", include_str!("../../assets/js/plan-threads.js")),
+    ("js/plan-decide.js", include_str!("../../assets/js/plan-decide.js")),
+    ("js/plan-main.js", include_str!("../../assets/js/plan-main.js")),
 ];
 
 /// One font face.

@@ -19,12 +19,14 @@ pub mod model;
 pub mod sample;
 
 mod embedded;
+mod graph;
 mod highlight;
 mod hunks;
 mod images;
 mod index;
 mod markdown;
 mod page;
+mod plan;
 mod rows;
 mod script;
 mod text;
@@ -32,3 +34,6 @@ mod wire;
 mod words;
 
 pub use page::{Budget, Options, PageError, PageParts, Prepared, prepare, read_page};
+pub use plan::{
+    PlanAnswer, PlanCommand, PlanPage, PlanProblem, PlanSuggestion, PlanThread, prepare_plan,
+};

@@ -7,7 +7,7 @@ use codeboost_schema::ids::Digest;
 use codeboost_schema::link::Row;
 use minijinja::{Environment, Value, context};
 
-use crate::embedded::{FONTS, SCRIPTS, STYLES, TEMPLATES};
+use crate::embedded::{FONTS, PLAN_SCRIPTS, PLAN_STYLES, SCRIPTS, STYLES, TEMPLATES};
 use crate::model::{Approval, Review, SignedForm};
 use crate::rows::{self, Images, Source};
 use crate::{hunks, index, script, text, wire};
@@ -49,10 +49,18 @@ impl Default for Budget {
 pub struct Prepared {
     /// Digest of the page's data, for the form.
     pub data_digest: Digest,
-    parts: Vec<Part>,
-    plain: Value,
-    title: String,
-    fonts: bool,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) plain: Value,
+    pub(crate) title: String,
+    pub(crate) fonts: bool,
+    pub(crate) skin: Skin,
+}
+
+/// Which template, styles and script a page is made of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Skin {
+    Review,
+    Plan,
 }
 
 const DATA: &str = "<script class=\"data\" id=\"";
@@ -60,11 +68,11 @@ const END: &str = "</script>";
 
 /// One data element of the page.
 #[derive(Debug, Clone)]
-struct Part {
-    id: String,
+pub(crate) struct Part {
+    pub(crate) id: String,
     /// Media type of the element.
-    kind: &'static str,
-    text: String,
+    pub(crate) kind: &'static str,
+    pub(crate) text: String,
 }
 
 /// Draws everything but the form.
@@ -144,6 +152,7 @@ pub fn prepare(review: &Review, options: &Options) -> Prepared {
         plain: plain(review, &index),
         title,
         fonts: options.fonts,
+        skin: Skin::Review,
     }
 }
 
@@ -210,8 +219,12 @@ impl Prepared {
     /// Never: the templates are part of the program, and a test draws all of them.
     #[must_use]
     pub fn finish(self, form: Option<SignedForm>) -> String {
-        let style = style(self.fonts);
-        let code = script::join(SCRIPTS);
+        let (template, styles, scripts) = match self.skin {
+            Skin::Review => ("review.html", STYLES, SCRIPTS),
+            Skin::Plan => ("plan.html", PLAN_STYLES, PLAN_SCRIPTS),
+        };
+        let style = style(self.fonts, styles);
+        let code = script::join(scripts);
         let policy = format!(
             "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; font-src data:; \
              base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; \
@@ -232,7 +245,7 @@ impl Prepared {
             }))
         });
         environment()
-            .get_template("review.html")
+            .get_template(template)
             .and_then(|template| {
                 template.render(context! {
                     title => self.title,
@@ -258,7 +271,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-fn style(fonts: bool) -> String {
+fn style(fonts: bool, styles: &[(&str, &str)]) -> String {
     let mut out = String::new();
     if fonts {
         for font in FONTS {
@@ -271,7 +284,7 @@ fn style(fonts: bool) -> String {
             ));
         }
     }
-    for (_, text) in STYLES {
+    for (_, text) in styles {
         out.push_str(&script::shorten_style(text));
     }
     out

@@ -11,7 +11,7 @@ const EXAMPLE: &str = include_str!("../../schema/examples/plan-412-r3.yaml");
 const EDITS: &str = include_str!("../../schema/examples/plan-edit-412-r3.json");
 
 /// A repository `repo` that the example plan fits, with a task for issue 412.
-fn repo() -> TestEnv {
+pub(crate) fn repo() -> TestEnv {
     let mut env = TestEnv::new();
     env.set("EDITOR", "false");
     env.git(".", ["init", "-q", "repo"]);
@@ -33,22 +33,22 @@ fn repo() -> TestEnv {
     env
 }
 
-fn run(env: &TestEnv, args: &[&str]) -> Done {
+pub(crate) fn run(env: &TestEnv, args: &[&str]) -> Done {
     env.run_in("repo", args)
 }
 
 /// As [`run`], must succeed, with its JSON result.
-fn json(env: &TestEnv, args: &[&str]) -> Value {
+pub(crate) fn json(env: &TestEnv, args: &[&str]) -> Value {
     let done = run(env, &[args, &["--format", "json"]].concat());
     assert_eq!(done.code, 0, "{done}");
     serde_json::from_str(&done.stdout).unwrap()
 }
 
-fn show(env: &TestEnv) -> Value {
+pub(crate) fn show(env: &TestEnv) -> Value {
     json(env, &["plan", "show", "412"])
 }
 
-fn import(env: &TestEnv) {
+pub(crate) fn import(env: &TestEnv) {
     let done = run(env, &["plan", "import", "412", "../plan.yaml"]);
     assert_eq!(done.code, 0, "{done}");
 }
@@ -246,7 +246,7 @@ fn a_plan_left_unchanged_or_wrong_changes_nothing() {
 }
 
 /// Imports the example until it is at r3, for which the example edits are.
-fn at_r3(env: &TestEnv) {
+pub(crate) fn at_r3(env: &TestEnv) {
     for title in ["Count attempt", "Count the attempts", "Count attempts"] {
         env.write("plan.yaml", changed("title: Count attempts", &format!("title: {title}")));
         import(env);
@@ -254,7 +254,7 @@ fn at_r3(env: &TestEnv) {
     env.write("edits.json", EDITS);
 }
 
-fn suggest(env: &TestEnv) -> Vec<String> {
+pub(crate) fn suggest(env: &TestEnv) -> Vec<String> {
     let found = json(env, &["plan", "suggest", "412", "--reply", "../edits.json"]);
     let cards = found["suggestions"].as_array().unwrap();
     cards.iter().map(|card| card["id"].as_str().unwrap().to_owned()).collect()

@@ -7,25 +7,27 @@
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use codeboost_schema::answers::{Named, Refusal, Refused};
+use codeboost_schema::answers::Refusal;
 use codeboost_schema::bytes::RepoBytes;
-use codeboost_schema::decisions::{Action, Decision, MAX_QUOTE_CHARS, MAX_TEXT_CHARS, Shown};
+use codeboost_schema::decisions::{Action, Decision, MAX_TEXT_CHARS, Shown};
 use codeboost_schema::form::Form;
 use codeboost_schema::ids::{Digest, ItemId, SegmentKey, Uuid};
 use codeboost_schema::link::{Body, Link, Row, Segment, Tag};
 
+use crate::apply::book::{Book, Judgement, Why, authorized, step_of, too_long};
+use crate::apply::desk::{Desk, PlanEffect, Problems};
 use crate::approval::choice::{Choice, OUT_OF_SCOPE, OtherCopies, Placed};
 use crate::approval::freshness::{Approved, Now, Reason, Word, reasons};
 use crate::approval::policy::Reviewer;
 use crate::gate::Blocker;
 use crate::output::{counted, plain_line};
+use crate::review::plan::PlanState;
 use crate::review::{Review, choice_words, form_segments, is_pending, segments_of, uuid};
 use crate::store::{
-    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState,
+    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState, TaskRow,
 };
 
 /// What decisions are compared with.
-#[derive(Debug)]
 pub struct Question<'a> {
     /// The state before the file.
     pub review: &'a Review,
@@ -44,6 +46,10 @@ pub struct Question<'a> {
     pub recorded: &'a BTreeMap<Uuid, Digest>,
     /// The time, as it will be recorded.
     pub now: &'a str,
+    /// The plan, for the decisions about it.
+    pub plan: &'a PlanState,
+    /// What is wrong with a plan.
+    pub problems: &'a Problems<'a>,
 }
 
 /// What a page showed that was made from another state.
@@ -68,28 +74,6 @@ pub enum ShownSegments<'a> {
     Nothing,
 }
 
-/// What becomes of each decision.
-#[derive(Debug, Default)]
-pub struct Judgement {
-    /// What is to be recorded, in the order of application.
-    pub steps: Vec<Step>,
-    /// What was recorded before, in the file's order.
-    pub already: Vec<Named>,
-    /// What is refused, in the file's order.
-    pub refused: Vec<Refused>,
-}
-
-/// One decision that is to be recorded.
-#[derive(Debug, Clone)]
-pub struct Step {
-    /// The decision.
-    pub decision: Decision,
-    /// What follows from it.
-    pub effect: Effect,
-    /// For the log: `approved P1`.
-    pub words: String,
-}
-
 /// What follows from a decision.
 #[derive(Debug, Clone)]
 pub enum Effect {
@@ -109,6 +93,8 @@ pub enum Effect {
     WithdrawRequest(Uuid),
     /// The pending change requests are sent, to be met by the next revision.
     Reject(Vec<Uuid>),
+    /// Something about the plan.
+    Plan(PlanEffect),
     /// The merge is to be carried out.
     Merge,
 }
@@ -143,30 +129,17 @@ pub fn judge(question: &Question<'_>) -> (Judgement, Review) {
         by_key: by_key(&question.review.inputs.link),
         page_by_key: question.page.map(|page| by_key(&page.link)).unwrap_or_default(),
         other_copies: OnceCell::new(),
-        refused: BTreeMap::new(),
-        already: BTreeSet::new(),
-        accepted: Vec::new(),
+        book: Book::open(question.decisions, question.recorded),
+        desk: Desk::new(
+            question.plan,
+            question.problems,
+            question.form,
+            question.reviewer,
+            question.now,
+        ),
     };
-    judge.recorded_before();
-    judge.contradictions();
     let after = judge.apply();
-    let order = question.decisions.iter().enumerate();
-    let judgement = Judgement {
-        already: order
-            .clone()
-            .filter(|(n, _)| judge.already.contains(n))
-            .map(|(_, decision)| named(decision))
-            .collect(),
-        refused: order.filter_map(|(n, _)| judge.refused.remove(&n)).collect(),
-        steps: judge.accepted,
-    };
-    (judgement, after)
-}
-
-/// A decision as reports name it.
-#[must_use]
-pub fn named(decision: &Decision) -> Named {
-    Named { id: decision.id.clone(), kind: decision.action.word().to_owned() }
+    (judge.book.close(), after)
 }
 
 struct Judge<'q, 'a> {
@@ -174,135 +147,19 @@ struct Judge<'q, 'a> {
     by_key: HashMap<SegmentKey, u32>,
     page_by_key: HashMap<SegmentKey, u32>,
     other_copies: OnceCell<OtherCopies>,
-    refused: BTreeMap<usize, Refused>,
-    already: BTreeSet<usize>,
-    accepted: Vec<Step>,
-}
-
-/// Why one decision is refused, before it gets its id.
-struct Why {
-    reason: Refusal,
-    cause: Option<String>,
-    what: String,
-    before: Option<RepoBytes>,
-    after: Option<RepoBytes>,
-}
-
-impl Why {
-    fn new(reason: Refusal, what: impl Into<String>) -> Self {
-        Self { reason, cause: None, what: what.into(), before: None, after: None }
-    }
-
-    fn stale(cause: &str, what: impl Into<String>) -> Self {
-        Self { cause: Some(cause.to_owned()), ..Self::new(Refusal::Stale, what) }
-    }
-
-    fn bytes(self, before: Option<RepoBytes>, after: Option<RepoBytes>) -> Self {
-        Self { before, after, ..self }
-    }
-}
-
-/// The steps of one file, in the order of application.
-fn step_of(action: &Action) -> u8 {
-    match action {
-        Action::Withdraw { .. } | Action::Unresolve { .. } => 0,
-        Action::Acknowledge { .. } => 1,
-        Action::Assign { .. } | Action::Accept { .. } => 2,
-        Action::Approve { .. } | Action::ConfirmNoChange { .. } => 3,
-        Action::RequestChange { .. }
-        | Action::WithdrawRequest { .. }
-        | Action::Ask { .. }
-        | Action::Problem { .. }
-        | Action::Finding { .. } => 4,
-        Action::PlanComment { .. }
-        | Action::PlanReply { .. }
-        | Action::PlanResolve { .. }
-        | Action::PlanReopen { .. } => 5,
-        Action::AnswerQuestion { .. } => 6,
-        Action::DismissSuggestion { .. } => 7,
-        Action::ApplySuggestion { .. } => 8,
-        Action::PlanApprove { .. } => 9,
-        Action::Queue { .. } | Action::TrustIssue { .. } | Action::Lesson { .. } => 10,
-        Action::ResolveState { .. } => 11,
-        Action::Reject { .. } => 12,
-        Action::Merge {} => 13,
-    }
+    book: Book<'a>,
+    desk: Desk<'a>,
 }
 
 impl Judge<'_, '_> {
-    fn refuse(&mut self, n: usize, why: Why) {
-        let decision = &self.question.decisions[n];
-        self.refused.insert(
-            n,
-            Refused {
-                id: decision.id.clone(),
-                kind: decision.action.word().to_owned(),
-                reason: why.reason,
-                cause: why.cause,
-                what: why.what,
-                before: why.before,
-                after: why.after,
-            },
-        );
-    }
-
-    fn is_open(&self, n: usize) -> bool {
-        !self.refused.contains_key(&n) && !self.already.contains(&n)
-    }
-
-    /// Answers ids that were recorded before, and ids that stand twice in the file.
-    fn recorded_before(&mut self) {
-        let mut first: BTreeMap<&Uuid, usize> = BTreeMap::new();
-        for (n, decision) in self.question.decisions.iter().enumerate() {
-            let reused = |id: &Uuid| {
-                Why::new(Refusal::IdReused, format!("the id {id} stands for another decision"))
-            };
-            if let Some(content) = self.question.recorded.get(&decision.id) {
-                if *content == decision.content {
-                    self.already.insert(n);
-                } else {
-                    self.refuse(n, reused(&decision.id));
-                }
-            } else if let Some(other) = first.insert(&decision.id, n) {
-                if self.question.decisions[other].content == decision.content {
-                    self.already.insert(n);
-                    first.insert(&decision.id, other);
-                } else {
-                    self.refuse(n, reused(&decision.id));
-                    if self.is_open(other) {
-                        self.refuse(other, reused(&decision.id));
-                    }
-                }
-            }
-        }
-    }
-
-    /// Refuses both of each pair that says the opposite.
-    fn contradictions(&mut self) {
-        let mut pairs = Pairs::default();
-        for (n, decision) in self.question.decisions.iter().enumerate() {
-            if self.is_open(n) {
-                pairs.add(n, &decision.action);
-            }
-        }
-        for (n, other) in pairs.found() {
-            let other = &self.question.decisions[other];
-            let what = format!("contradicts {} {} in the same file", other.action.word(), other.id);
-            self.refuse(n, Why::new(Refusal::Contradiction, what));
-        }
-    }
-
     /// Judges what is left, step by step, and returns the review as it stands afterwards.
     fn apply(&mut self) -> Review {
         let question = self.question;
-        let mut order: Vec<_> = (0..question.decisions.len()).collect();
-        order.sort_by_key(|n| step_of(&question.decisions[*n].action));
-
         // Judged anew once per step whose outcome later steps count.
         let mut after = question.review.clone();
         let mut judged = 0;
-        for n in order {
-            if !self.is_open(n) {
+        for n in self.book.order() {
+            if !self.book.is_open(n) {
                 continue;
             }
             let decision = &question.decisions[n];
@@ -315,27 +172,19 @@ impl Judge<'_, '_> {
             match effect {
                 Ok((effect, words)) => {
                     self.follow(decision, &effect, &mut after);
-                    self.accepted.push(Step { decision: decision.clone(), effect, words });
+                    self.book.accept(n, effect, words);
                 }
-                Err(why) => self.refuse(n, why),
+                Err(why) => self.book.refuse(n, why),
             }
         }
         Review::judge(after.inputs)
     }
 
     fn authorized(&self, decision: &Decision) -> Result<(), Why> {
-        let policy = &self.question.review.inputs.policy;
-        if policy.counts(self.question.reviewer) || matches!(decision.action, Action::Ask { .. }) {
-            return Ok(());
-        }
-        let what = match self.question.reviewer {
-            Reviewer::Terminal(_) => format!("needs a signature: {}", policy.words().join("; ")),
-            Reviewer::Signed(name) => format!("{name} is not one of the reviewers that count"),
-        };
-        Err(Why::new(Refusal::NotAuthorized, what))
+        authorized(&self.question.review.inputs.policy, self.question.reviewer, &decision.action)
     }
 
-    fn effect(&self, decision: &Decision, after: &Review) -> Result<(Effect, String), Why> {
+    fn effect(&mut self, decision: &Decision, after: &Review) -> Result<(Effect, String), Why> {
         let task = &self.question.review.inputs.task;
         if task.state.is_closed() {
             let what = format!("the task is {}", task.state);
@@ -398,16 +247,6 @@ impl Judge<'_, '_> {
                     Why::new(Refusal::WrongState, format!("the task is {found}, not {state}"))
                 })
             }
-            Action::PlanComment { quote: Some(quote), .. }
-                if quote.chars().count() > MAX_QUOTE_CHARS =>
-            {
-                Err(too_long(quote, MAX_QUOTE_CHARS))
-            }
-            Action::PlanComment { body, .. } | Action::PlanReply { body, .. }
-                if body.chars().count() > MAX_TEXT_CHARS =>
-            {
-                Err(too_long(body, MAX_TEXT_CHARS))
-            }
             Action::PlanComment { .. }
             | Action::PlanReply { .. }
             | Action::PlanResolve { .. }
@@ -415,13 +254,16 @@ impl Judge<'_, '_> {
             | Action::PlanApprove { .. }
             | Action::AnswerQuestion { .. }
             | Action::ApplySuggestion { .. }
-            | Action::DismissSuggestion { .. }
-            | Action::TrustIssue { .. }
-            | Action::Queue { .. }
-            | Action::Lesson { .. } => Err(Why::new(
-                Refusal::Blocked,
-                "a page of changes can't decide this; use the codeboost command for it",
-            )),
+            | Action::DismissSuggestion { .. } => {
+                let (effect, words) = self.desk.take(&decision.action)?;
+                Ok((Effect::Plan(effect), words))
+            }
+            Action::TrustIssue { .. } | Action::Queue { .. } | Action::Lesson { .. } => {
+                Err(Why::new(
+                    Refusal::Blocked,
+                    "a page of changes can't decide this; use the codeboost command for it",
+                ))
+            }
         }
     }
 
@@ -507,7 +349,7 @@ impl Judge<'_, '_> {
                 }
                 inputs.rejections.push(made);
             }
-            Effect::Merge => {}
+            Effect::Plan(_) | Effect::Merge => {}
         }
     }
 
@@ -883,85 +725,6 @@ impl Judge<'_, '_> {
     }
 }
 
-/// Finds decisions that say the opposite of each other.
-#[derive(Default)]
-struct Pairs<'d> {
-    merges: Vec<usize>,
-    against_merge: Vec<usize>,
-    approvals: Vec<(&'d ItemId, usize)>,
-    withdrawals: Vec<(&'d ItemId, usize)>,
-    suggestions: Vec<usize>,
-    plan_approvals: Vec<usize>,
-    choices: BTreeMap<&'d SegmentKey, Vec<(Option<Choice>, usize)>>,
-}
-
-impl<'d> Pairs<'d> {
-    fn add(&mut self, n: usize, action: &'d Action) {
-        match action {
-            Action::Merge {} => self.merges.push(n),
-            Action::RequestChange { .. } | Action::Reject { .. } => self.against_merge.push(n),
-            Action::ResolveState { action, .. } if action == "cancel" => self.against_merge.push(n),
-            Action::Approve { item } | Action::ConfirmNoChange { item } => {
-                self.approvals.push((item, n));
-            }
-            Action::Withdraw { item } => self.withdrawals.push((item, n)),
-            Action::ApplySuggestion { .. } => self.suggestions.push(n),
-            Action::PlanApprove { .. } => self.plan_approvals.push(n),
-            _ => {}
-        }
-        if let Some((key, choice)) = choice_of(action) {
-            self.choices.entry(key).or_default().push((choice, n));
-        }
-    }
-
-    /// Each decision that has an opposite, with the first one that says it.
-    fn found(self) -> BTreeMap<usize, usize> {
-        let mut found: BTreeMap<usize, usize> = BTreeMap::new();
-        let mut pair = |a: usize, b: usize| {
-            found.entry(a).or_insert(b);
-            found.entry(b).or_insert(a);
-        };
-        let sides =
-            [(&self.merges, &self.against_merge), (&self.suggestions, &self.plan_approvals)];
-        for (a, b) in sides {
-            if let (Some(first_a), Some(first_b)) = (a.first(), b.first()) {
-                a.iter().for_each(|n| pair(*n, *first_b));
-                b.iter().for_each(|n| pair(*n, *first_a));
-            }
-        }
-        for (item, n) in &self.approvals {
-            for (other, m) in &self.withdrawals {
-                if item == other {
-                    pair(*n, *m);
-                }
-            }
-        }
-        for choices in self.choices.into_values() {
-            for (choice, n) in &choices {
-                if let Some((_, m)) = choices.iter().find(|(other, _)| other != choice) {
-                    pair(*n, *m);
-                }
-            }
-        }
-        found
-    }
-}
-
-/// The choice that a decision makes: `None` inside for taking it back.
-fn choice_of(action: &Action) -> Option<(&SegmentKey, Option<Choice>)> {
-    match action {
-        Action::Assign { key, item, .. } => Some((key, Some(Choice::Assigned(item.clone())))),
-        Action::Accept { key, .. } => Some((key, Some(Choice::Accepted))),
-        Action::Unresolve { key, .. } => Some((key, None)),
-        _ => None,
-    }
-}
-
-fn too_long(text: &str, max: usize) -> Why {
-    let n = text.chars().count();
-    Why::new(Refusal::TooLong, format!("{n} characters, more than the {max} allowed"))
-}
-
 fn copies(n: u64) -> String {
     if n == 1 { "1 copy".to_owned() } else { format!("{n} copies") }
 }
@@ -998,13 +761,12 @@ pub fn blocker_words(blockers: &[Blocker]) -> String {
 ///
 /// # Errors
 /// The name of what is another one.
-pub fn belongs_to(form: &Form, review: &Review) -> Result<(), &'static str> {
-    let inputs = &review.inputs;
-    if form.repository != inputs.repository {
+pub fn belongs_to(form: &Form, repository: &Uuid, task: &TaskRow) -> Result<(), &'static str> {
+    if form.repository != *repository {
         Err("repository")
-    } else if form.task.as_ref().is_some_and(|task| *task != uuid(&inputs.task.id)) {
+    } else if form.task.as_ref().is_some_and(|id| *id != uuid(&task.id)) {
         Err("task")
-    } else if form.plan.as_ref().is_some_and(|plan| *plan != uuid(&inputs.task.plan_id)) {
+    } else if form.plan.as_ref().is_some_and(|id| *id != uuid(&task.plan_id)) {
         Err("plan")
     } else {
         Ok(())
@@ -1100,6 +862,8 @@ mod tests {
                 reviewer: &self.reviewer,
                 recorded: &self.recorded,
                 now: "2026-11-30T13:00:00Z",
+                plan: &reviews::plan_state(&self.review),
+                problems: &|_| Ok(Vec::new()),
             })
         }
 
@@ -1557,7 +1321,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_handling_yet_is_refused_and_says_so() {
+    fn what_has_no_handling_yet_or_is_not_there_is_refused_and_says_so() {
         let mut case = Case::new(&sample());
         let text: Vec<serde_json::Value> = serde_json::from_str::<serde_json::Value>(include_str!(
             "../../../schema/examples/decisions.json"
@@ -1589,6 +1353,10 @@ mod tests {
                         | Refusal::Contradiction
                         | Refusal::UnknownProblem
                         | Refusal::UnknownFinding
+                        | Refusal::UnknownSnapshot
+                        | Refusal::UnknownQuestion
+                        | Refusal::UnknownSuggestion
+                        | Refusal::Stale
                 ),
                 "{refused:?}"
             );

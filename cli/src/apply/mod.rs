@@ -4,7 +4,9 @@
 //! |---|---|
 //! | [`read`] | the file: regular, bounded, not through links |
 //! | [`signature`] | the detached SSH signature and the allowed signers |
+//! | [`book`] | what holds for the decisions of any file: ids, contradictions, order |
 //! | [`compare`] | which decisions can be recorded, and why the others can't |
+//! | [`desk`] | the same for decisions about a plan |
 //! | [`record`] | all that can be, in one transaction |
 //! | [`verify`] | the same questions about an archived bundle, offline |
 //!
@@ -14,35 +16,42 @@
 //! | after it | everything is; the same file again is answered `already` |
 //! | before an errand is carried out | the errand is open and is carried out next time |
 
+pub mod book;
 pub mod compare;
+pub mod desk;
 pub mod read;
 pub mod record;
 pub mod signature;
 pub mod verify;
 
+use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
 use codeboost_schema::answers::{Answers, Refusal, Refused};
 use codeboost_schema::decisions::{Action, Decision, Decisions, DecisionsError};
 use codeboost_schema::form::Form;
 use codeboost_schema::ids::{Digest, ItemId, Uuid};
+use codeboost_schema::plan::Plan;
 
-use crate::apply::compare::{
-    Judgement, Page, Question, ShownSegments, belongs_to, judge, named, needs_page,
-};
+use crate::apply::book::{Judgement, named};
+use crate::apply::compare::{Page, Question, ShownSegments, belongs_to, judge, needs_page};
+use crate::apply::desk::{Problems, judge_plan};
 use crate::apply::read::ReadFileError;
 use crate::apply::record::{Recorded, record};
 use crate::apply::signature::{AllowedSigners, SignatureError, SignersError};
 use crate::approval::policy::Reviewer;
 use crate::config;
 use crate::context::time_text;
+use crate::git::checkout::Surroundings;
 use crate::git::repository::Repository;
+use crate::plan::problem::Problem;
 use crate::process::crash_point;
 use crate::review::form::{FormRefusal, verify};
+use crate::review::plan::PlanState;
 use crate::review::read::{Loaded, ReviewError, follow, keys, old_page, read, task_of};
 use crate::review::{Review, uuid};
 use crate::stage::{self, FileError};
-use crate::store::{Occasion, Store, StoreError, TaskRow};
+use crate::store::{Lease, Occasion, Store, StoreError, TaskRow};
 
 /// Why a whole file is refused, or can't be applied. Nothing was changed.
 #[derive(Debug, thiserror::Error)]
@@ -176,9 +185,13 @@ pub fn apply_file(
         reviewer: &reviewer,
         file: Some(file),
     };
-    let (mut applied, loaded) = decide(repository, store, &task, &asked, |review| {
-        belongs_to(&form, review).map_err(elsewhere)
-    })?;
+    belongs_to(&form, &uuid(&here), &task).map_err(elsewhere)?;
+    if form.head.is_none() {
+        let mut applied = decide_plan(repository, store, &task, &asked)?;
+        applied.notices = notices;
+        return Ok(applied);
+    }
+    let (mut applied, loaded) = decide(repository, store, &task, &asked)?;
     if loaded.review.inputs.policy.needs_signature() && file.signature.is_none() {
         notices.push(loaded.review.inputs.policy.words().join("; "));
     }
@@ -199,10 +212,7 @@ pub fn apply_actions(
     actions: Vec<Action>,
     seen: Option<&ItemId>,
 ) -> Result<Applied, ApplyError> {
-    let decisions: Vec<_> = actions
-        .into_iter()
-        .map(|action| Decision::new(uuid(&uuid::Uuid::new_v4().hyphenated()), action))
-        .collect();
+    let decisions = decisions_of(actions);
     let reviewer = Reviewer::Terminal(store.person().to_owned());
     let asked = Asked {
         form: None,
@@ -211,7 +221,34 @@ pub fn apply_actions(
         reviewer: &reviewer,
         file: None,
     };
-    Ok(decide(repository, store, task, &asked, |_| Ok(()))?.0)
+    Ok(decide(repository, store, task, &asked)?.0)
+}
+
+/// Decisions about a task's plan from the terminal, made on the plan as it stands.
+///
+/// # Errors
+/// As [`apply_file`].
+pub fn apply_plan_actions(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    actions: Vec<Action>,
+) -> Result<Applied, ApplyError> {
+    let decisions = decisions_of(actions);
+    let reviewer = Reviewer::Terminal(store.person().to_owned());
+    let asked = Asked {
+        form: None,
+        decisions: &decisions,
+        shown: ShownSegments::Nothing,
+        reviewer: &reviewer,
+        file: None,
+    };
+    decide_plan(repository, store, task, &asked)
+}
+
+fn decisions_of(actions: Vec<Action>) -> Vec<Decision> {
+    let id = || uuid(&uuid::Uuid::new_v4().hyphenated());
+    actions.into_iter().map(|action| Decision::new(id(), action)).collect()
 }
 
 /// What is to be decided.
@@ -229,11 +266,14 @@ fn decide(
     store: &Store<'_>,
     task: &TaskRow,
     asked: &Asked<'_>,
-    check: impl Fn(&Review) -> Result<(), ApplyError>,
 ) -> Result<(Applied, Loaded), ApplyError> {
     for _ in 0..MAX_TRIES {
         let loaded = read(repository, store, task)?;
-        check(&loaded.review)?;
+        let plan = PlanState::read(repository, store, task)?;
+        let (_lease, plan) = with_lease(store, plan, asked)?;
+        let surroundings = OnceCell::new();
+        let problems = |of: &Plan| problems_at(repository, &surroundings, &plan, of);
+        let problems: &Problems<'_> = &problems;
         let recorded = recorded_contents(store, asked.decisions)?;
         let page = match asked.form {
             Some(form) if needs_page(form, &loaded.review) => {
@@ -252,14 +292,13 @@ fn decide(
             reviewer: asked.reviewer,
             recorded: &recorded,
             now: &now,
+            plan: &plan,
+            problems,
         });
-        if !judgement.steps.is_empty() {
-            let on = occasion(store, &loaded.review, asked)?;
-            crash_point(store.context(), "apply: before recording");
-            if record(store, loaded.generation, &on, &judgement.steps, &after)? == Recorded::Moved {
-                continue;
-            }
-            crash_point(store.context(), "apply: recorded");
+        let review = Some(&after);
+        if record_all(store, loaded.generation, task, asked, &judgement, review)? == Recorded::Moved
+        {
+            continue;
         }
         let asks_to_merge = judgement
             .steps
@@ -298,18 +337,106 @@ fn recorded_contents(
     })
 }
 
-fn occasion(store: &Store<'_>, review: &Review, asked: &Asked<'_>) -> Result<Occasion, StoreError> {
-    let inputs = &review.inputs;
+/// Records what was judged on the state of that generation, if there is anything.
+fn record_all(
+    store: &Store<'_>,
+    generation: i64,
+    task: &TaskRow,
+    asked: &Asked<'_>,
+    judgement: &Judgement,
+    after: Option<&Review>,
+) -> Result<Recorded, StoreError> {
+    if judgement.steps.is_empty() {
+        return Ok(Recorded::All);
+    }
     let keep = |bytes: &[u8]| store.put_evidence(bytes);
-    Ok(Occasion {
-        task: inputs.task.id,
-        revision: inputs.plan.revision,
-        base: inputs.link.base.clone(),
-        head: inputs.link.head.clone(),
+    let revision = match after {
+        Some(review) => review.inputs.plan.revision,
+        None => store.read(|tx| tx.newest_plan(task.id))?.map_or(0, |row| row.plan.revision),
+    };
+    let on = Occasion {
+        task: task.id,
+        revision,
+        base: task.base_commit_id.clone(),
+        head: task.head_commit_id.clone(),
         reviewer: asked.reviewer.clone(),
         file: asked.file.map(|file| keep(file.bytes)).transpose()?,
         signature: asked.file.and_then(|file| file.signature).map(keep).transpose()?,
-    })
+    };
+    crash_point(store.context(), "apply: before recording");
+    let recorded = record(store, generation, &on, &judgement.steps, after)?;
+    if recorded == Recorded::All {
+        crash_point(store.context(), "apply: recorded");
+    }
+    Ok(recorded)
+}
+
+/// The same for decisions of a page that shows a plan alone.
+fn decide_plan(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    asked: &Asked<'_>,
+) -> Result<Applied, ApplyError> {
+    for _ in 0..MAX_TRIES {
+        let plan = PlanState::read(repository, store, task)?;
+        let (_lease, plan) = with_lease(store, plan, asked)?;
+        let recorded = recorded_contents(store, asked.decisions)?;
+        let now = time_text(store.context().now());
+        let surroundings = OnceCell::new();
+        let problems = |of: &Plan| problems_at(repository, &surroundings, &plan, of);
+        let who = (asked.reviewer, now.as_str());
+        let judgement = judge_plan(&plan, &problems, asked.form, asked.decisions, &recorded, who);
+        if record_all(store, plan.generation, task, asked, &judgement, None)? == Recorded::Moved {
+            continue;
+        }
+        let words = judgement.steps.iter().map(|step| step.words.clone()).collect();
+        return Ok(Applied {
+            answers: plan_answers(judgement, task.issue),
+            task: Some(task.clone()),
+            reviewer: asked.reviewer.clone(),
+            review: None,
+            notices: Vec::new(),
+            words,
+            asks_to_merge: false,
+        });
+    }
+    Err(ApplyError::Busy)
+}
+
+/// Takes the lease on the task while its plan is approved; who else holds it goes into the state.
+fn with_lease(
+    store: &Store<'_>,
+    mut plan: PlanState,
+    asked: &Asked<'_>,
+) -> Result<(Option<Lease>, PlanState), StoreError> {
+    let approves = |one: &Decision| matches!(one.action, Action::PlanApprove { .. });
+    if !asked.decisions.iter().any(approves) {
+        return Ok((None, plan));
+    }
+    match store.lease(&plan.task, "apply")? {
+        Ok(lease) => Ok((Some(lease), plan)),
+        Err(held) => {
+            let by = held.by.map_or(String::new(), |by| format!(" ({by})"));
+            plan.held = Some(format!("another run holds the task{by}; apply again when it ended"));
+            Ok((None, plan))
+        }
+    }
+}
+
+/// Every problem of a plan at the task's base, which is read once.
+fn problems_at(
+    repository: &Repository<'_>,
+    surroundings: &OnceCell<Result<Surroundings, String>>,
+    state: &PlanState,
+    plan: &Plan,
+) -> Result<Vec<Problem>, String> {
+    let read = || {
+        Surroundings::read(repository, &state.task.base_commit_id)
+            .map_err(|error| format!("the base can't be read: {error}"))
+    };
+    let surroundings = surroundings.get_or_init(read).as_ref().map_err(Clone::clone)?;
+    Ok(surroundings.judge(plan, Some(state.task.issue), &state.allowed))
 }
 
 /// Who decided: whoever signed the file, else the person at the terminal.
@@ -445,6 +572,24 @@ fn way_on(worst: Refusal, issue: u64) -> String {
         }
         Refusal::Blocked => format!("see what is left: codeboost review {issue}"),
         _ => format!("decide it on a new page: codeboost render {issue}"),
+    }
+}
+
+fn plan_answers(judgement: Judgement, issue: u64) -> Answers {
+    let did = |word: &str| judgement.steps.iter().any(|step| step.decision.action.word() == word);
+    let next = if !judgement.refused.is_empty() {
+        format!("look at the plan as it is now: codeboost plan render {issue}")
+    } else if did("plan_approve") {
+        format!("carry the plan out: codeboost execute {issue}, or codeboost item begin {issue}")
+    } else {
+        format!("codeboost plan threads {issue}, or codeboost plan approve {issue}")
+    };
+    Answers {
+        schema_version: 1,
+        applied: judgement.steps.iter().map(|step| named(&step.decision)).collect(),
+        already: judgement.already,
+        refused: judgement.refused,
+        next,
     }
 }
 

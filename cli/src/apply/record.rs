@@ -1,8 +1,12 @@
 //! Writes down what was judged: all of it in one transaction, or nothing.
 
-use crate::apply::compare::{Effect, Step};
+use crate::apply::book::Step;
+use crate::apply::compare::Effect;
+use crate::apply::desk::PlanEffect;
 use crate::review::Review;
-use crate::store::{NewApproval, NoteState, Occasion, Store, StoreError, WriteTx};
+use crate::store::{
+    NewApproval, NewPlanApproval, NoteState, Occasion, Store, StoreError, Taken, WriteTx,
+};
 
 /// Whether everything was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,7 +21,7 @@ pub enum Recorded {
 /// Records the steps.
 ///
 /// `generation`: of the state that was judged. `after`: the review as it stands with these steps;
-/// approvals store what it holds.
+/// approvals store what it holds; `None` for a page of a plan.
 ///
 /// # Errors
 /// [`StoreError`] when the state can't be written; then nothing is.
@@ -26,7 +30,7 @@ pub fn record(
     generation: i64,
     on: &Occasion,
     steps: &[Step],
-    after: &Review,
+    after: Option<&Review>,
 ) -> Result<Recorded, StoreError> {
     store.write(|tx| {
         if tx.generation()? != generation {
@@ -40,7 +44,12 @@ pub fn record(
     })
 }
 
-fn follow(tx: &WriteTx<'_>, on: &Occasion, step: &Step, after: &Review) -> Result<(), StoreError> {
+fn follow(
+    tx: &WriteTx<'_>,
+    on: &Occasion,
+    step: &Step,
+    after: Option<&Review>,
+) -> Result<(), StoreError> {
     let id = &step.decision.id;
     match &step.effect {
         Effect::Withdraw(item) => tx.withdraw_approvals(on, id, item).map(drop),
@@ -49,9 +58,12 @@ fn follow(tx: &WriteTx<'_>, on: &Occasion, step: &Step, after: &Review) -> Resul
         Effect::Choose(key, choice) => tx.put_choice(on, id, key, choice),
         Effect::Approve(approval) => {
             let item = &approval.item;
-            let (Some(snapshot), Some(fingerprint)) =
-                (after.now.snapshots.get(item), after.now.fingerprints.get(item))
-            else {
+            let now = after.map(|after| &after.now);
+            let found = now.and_then(|now| {
+                let dependencies = now.dependencies_of(item);
+                Some((now.snapshots.get(item)?, now.fingerprints.get(item)?, dependencies))
+            });
+            let Some((snapshot, fingerprint, dependencies)) = found else {
                 return Err(StoreError::Damaged(format!("{item} was judged and is not there")));
             };
             tx.put_approval(
@@ -61,7 +73,7 @@ fn follow(tx: &WriteTx<'_>, on: &Occasion, step: &Step, after: &Review) -> Resul
                     no_change: approval.no_change,
                     snapshot,
                     fingerprint,
-                    dependencies: &after.now.dependencies_of(item),
+                    dependencies: &dependencies,
                     acknowledged: &approval.acknowledged,
                 },
             )
@@ -76,6 +88,33 @@ fn follow(tx: &WriteTx<'_>, on: &Occasion, step: &Step, after: &Review) -> Resul
             }
             tx.put_errand(on, id, "reject")
         }
+        Effect::Plan(effect) => follow_plan(tx, on, effect),
         Effect::Merge => tx.put_errand(on, id, "merge"),
+    }
+}
+
+fn follow_plan(tx: &WriteTx<'_>, on: &Occasion, effect: &PlanEffect) -> Result<(), StoreError> {
+    match effect {
+        PlanEffect::Thread(text) => tx.keep_plan_text(text),
+        PlanEffect::Answer { revision, question, answer } => {
+            tx.answer_question(on.task, *revision, question, answer, on.actor())
+        }
+        PlanEffect::Dismiss(row) => tx.dismiss_suggestion(row, on.actor()).map(drop),
+        PlanEffect::Apply(row, made) => {
+            let task = tx.task(on.task)?.ok_or(StoreError::NoOpenTask)?;
+            let plan = made.as_ref().clone();
+            match tx.take_suggestion(&task, row, on.actor(), |_, _| Ok::<_, ()>(plan))? {
+                Taken::Made(_) => Ok(()),
+                // Judged on this very state.
+                Taken::NotOpen(_) | Taken::Refused(()) => {
+                    Err(StoreError::Damaged(format!("suggestion {} was judged as open", row.id)))
+                }
+            }
+        }
+        PlanEffect::Approve { task, revision, allow } => {
+            let base = &task.base_commit_id;
+            let approval = NewPlanApproval { revision: *revision, base, allow, actor: on.actor() };
+            tx.approve_plan(task, &approval).map(drop)
+        }
     }
 }

@@ -102,7 +102,7 @@ fn parse_item(text: &str) -> std::result::Result<ItemId, String> {
     ItemId::parse(text).map_err(|error| error.to_string())
 }
 
-fn parse_lines(text: &str) -> std::result::Result<(u64, u64), String> {
+pub(super) fn parse_lines(text: &str) -> std::result::Result<(u64, u64), String> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     match (from.parse(), to.parse()) {
         (Ok(from), Ok(to)) => Ok((from, to)),

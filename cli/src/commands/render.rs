@@ -14,6 +14,7 @@ use serde::Serialize;
 use crate::bundle::{GENERATOR, Surroundings, page_of_files, page_of_task};
 use crate::commands::open;
 use crate::commands::plan::input::{Input, SyntaxArgs};
+use crate::commands::plan::render::{self as plan_page, RenderArgs as RenderPlanArgs};
 use crate::commands::plan::report::Report;
 use crate::context::{Context, time_text};
 use crate::error::{Error, Result};
@@ -23,7 +24,7 @@ use crate::git::repository::Repository;
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_line};
 use crate::review::form::sign;
-use crate::review::read::{self, Loaded};
+use crate::review::read::{self, Loaded, ReviewError};
 use crate::review::uuid;
 use crate::stage;
 use crate::store::{FormKey, Store, TaskRow};
@@ -71,7 +72,13 @@ struct Rendered<'a> {
     read_only: Option<&'a str>,
 }
 
-fn tell(context: &Context, path: &Path, digest: &Digest, wrote: bool, read_only: Option<&str>) {
+pub(super) fn tell(
+    context: &Context,
+    path: &Path,
+    digest: &Digest,
+    wrote: bool,
+    read_only: Option<&str>,
+) {
     let path = path.display().to_string();
     if context.out.is_json() {
         context.out.json(&Rendered { path, digest, wrote, read_only });
@@ -90,7 +97,14 @@ fn of_task(context: &Context, args: &RenderArgs, issue: Option<u64>) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(issue))?;
     let task = read::follow(&repository, &store, task)?;
-    let loaded = read::read(&repository, &store, &task)?;
+    let loaded = match read::read(&repository, &store, &task) {
+        // Before there are changes to review there is a plan to review.
+        Err(ReviewError::NoPlan { newest: Some(_), .. }) => {
+            let issue = Some(task.issue);
+            return plan_page::run(context, &RenderPlanArgs { issue, output: args.output.clone() });
+        }
+        loaded => loaded?,
+    };
     let output = args.output.as_ref().map(|path| context.path(path));
     let page = make(context, &repository, &store, &loaded, output)?;
     tell(context, &page.path, &page.digest, page.wrote, page.read_only.as_deref());
@@ -187,7 +201,7 @@ fn inputs_digest(
 }
 
 /// Name of a repository for people: that of the folder that holds it.
-fn name_of(repository: &Repository<'_>) -> String {
+pub(super) fn name_of(repository: &Repository<'_>) -> String {
     let common = repository.common_dir();
     let folder = if common.file_name().is_some_and(|name| name == ".git") {
         common.parent().unwrap_or(common)

@@ -8,7 +8,9 @@
 //! | [`judge`] | every problem of a plan of any version |
 //! | [`problem`] | what is wrong with a plan, with its place, rule and mend |
 //! | [`source`] | the input's text and its syntax tree, for places |
-//! | [`write`] | a plan as text |
+//! | [`text`] | the one text of a revision that threads refer to |
+//! | [`threads`] | review threads, replayed from their records |
+//! | [`write`] | a plan as YAML and JSON |
 //! | [`v1`] | the semantics of version 1; a later version gets its own folder |
 //!
 //! Everything here is a rule: plain data in, plain data out. Trees of git, the file system's
@@ -20,5 +22,7 @@ pub mod judge;
 pub mod problem;
 pub mod read;
 pub mod source;
+pub mod text;
+pub mod threads;
 pub mod v1;
 pub mod write;

@@ -6,11 +6,13 @@
 //! | module | does |
 //! |---|---|
 //! | [`form`] | signs and checks approval forms |
+//! | [`plan`] | the plan of a task with its threads, answers and suggestions |
 //! | [`read`] | reads all that a review is judged from |
 //!
 //! [`Review::judge`] is a rule: everything comes in with [`Inputs`].
 
 pub mod form;
+pub mod plan;
 pub mod read;
 #[cfg(test)]
 pub(crate) mod samples;

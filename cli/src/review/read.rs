@@ -250,7 +250,8 @@ fn ledger_of(rows: &[LedgerRow]) -> Ledger {
     Ledger { schema_version: 1, commits: commits.collect() }
 }
 
-fn policy_of(config: &Config) -> Policy {
+/// Whose decisions count, as the configuration says.
+pub(super) fn policy_of(config: &Config) -> Policy {
     Policy {
         required: config.reviewers.required,
         named: config.reviewers.names.iter().cloned().collect(),

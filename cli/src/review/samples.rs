@@ -1,6 +1,6 @@
 //! A small review for the tests of the stages.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use codeboost_schema::form::Form;
 use codeboost_schema::ids::Digest;
@@ -9,8 +9,11 @@ use crate::approval::policy::Policy;
 use crate::approval::samples::{self, Sample};
 use crate::config::EvidenceSource;
 use crate::gate::{CheckResult, Tip, argv_digest};
+use crate::plan::text::PlanText;
+use crate::plan::threads::Threads;
+use crate::review::plan::{PlanState, Text};
 use crate::review::{Inputs, Review, uuid};
-use crate::store::TaskRow;
+use crate::store::{PlanApproval, PlanOrigin, PlanRow, TaskRow};
 use crate::task::{PlanId, RepositoryId, TaskId, TaskState};
 
 fn task() -> TaskRow {
@@ -82,5 +85,43 @@ pub(crate) fn form(review: &Review) -> Form {
         threads: None,
         rendered_at: "2026-11-30T12:00:00Z".into(),
         public_key: "key".into(),
+    }
+}
+
+/// The plan of a review with nothing said about it, as r1 that is approved.
+pub(crate) fn plan_state(review: &Review) -> PlanState {
+    let plan = &review.inputs.plan;
+    let text = PlanText::of(plan);
+    let base = review.inputs.task.base_commit_id.clone();
+    PlanState {
+        repository: review.inputs.repository.clone(),
+        task: review.inputs.task.clone(),
+        rows: vec![PlanRow {
+            plan: plan.clone(),
+            digest: plan.digest(),
+            origin: PlanOrigin::Import,
+            made_at: "2026-11-30T12:00:00Z".into(),
+            made_by: "me".into(),
+            approval: Some(PlanApproval {
+                base,
+                allowed: Vec::new(),
+                open_questions: 0,
+                approved_at: "2026-11-30T12:00:00Z".into(),
+                approved_by: "me".into(),
+            }),
+        }],
+        answers: Vec::new(),
+        requests: Vec::new(),
+        suggestions: Vec::new(),
+        allowed: BTreeSet::new(),
+        threads: Threads::default(),
+        texts: BTreeMap::from([(
+            text.snapshot(),
+            Text { revision: Some(plan.revision), text: text.text },
+        )]),
+        policy: review.inputs.policy.clone(),
+        held: None,
+        newest_record: None,
+        generation: 0,
     }
 }

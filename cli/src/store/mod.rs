@@ -35,6 +35,7 @@ mod tasks;
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod tx;
 mod workspaces;
 

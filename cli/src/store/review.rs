@@ -39,7 +39,9 @@ pub struct Occasion {
 }
 
 impl Occasion {
-    fn actor(&self) -> Actor {
+    /// Who decided, for the log.
+    #[must_use]
+    pub fn actor(&self) -> Actor {
         match &self.reviewer {
             Reviewer::Terminal(_) => Actor::Person,
             Reviewer::Signed(name) => Actor::Reviewer(name.clone()),

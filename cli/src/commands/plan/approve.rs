@@ -9,6 +9,7 @@ use super::check::parse_commands;
 use super::confirm::ask;
 use super::parse_revision;
 use super::report::Report;
+use super::threads::warn_of_skipped;
 use crate::commands::open;
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -20,6 +21,7 @@ use crate::plan::problem::{Code, Problem, locate};
 use crate::plan::v1::parse::{Syntax, parse};
 use crate::plan::v1::tokenize::spell;
 use crate::plan::write::to_yaml;
+use crate::review::plan::PlanState;
 use crate::store::{NewPlanApproval, PlanRow, StoreError};
 use crate::task::Actor;
 
@@ -40,7 +42,10 @@ pub(super) struct ApproveArgs {
     /// Approve although questions are open
     #[arg(long)]
     confirm_open_questions: bool,
-    /// Allow every new command, and approve although questions are open
+    /// Approve although review threads are open
+    #[arg(long)]
+    confirm_open_threads: bool,
+    /// Allow every new command, and approve although questions or threads are open
     #[arg(long)]
     yes: bool,
 }
@@ -53,6 +58,8 @@ pub(super) fn run(context: &Context, args: &ApproveArgs) -> Result {
         Ok(lease) => lease,
         Err(held) => return Ok(held.tell(context)),
     };
+    let threads = PlanState::read(&repository, &store, &task)?;
+    warn_of_skipped(context, &threads);
     let (row, allowed, open_questions) = store.read(|tx| -> Result<_> {
         let row = tx.newest_plan(task.id)?.ok_or(StoreError::NoPlan(task.issue))?;
         let found = row.plan.revision;
@@ -89,6 +96,7 @@ pub(super) fn run(context: &Context, args: &ApproveArgs) -> Result {
     }
     let allow = choose_commands(context, args, &given, &new)?;
     confirm_questions(context, args, &open_questions)?;
+    confirm_threads(context, args, &threads)?;
     let approval = NewPlanApproval {
         revision: row.plan.revision,
         base: &task.base_commit_id,
@@ -194,5 +202,23 @@ fn confirm_questions(context: &Context, args: &ApproveArgs, open: &[(u64, String
                 .hint("answer with codeboost plan answer ISSUE N TEXT")
                 .hint("or approve anyway with --confirm-open-questions"))
         }
+    }
+}
+
+fn confirm_threads(context: &Context, args: &ApproveArgs, plan: &PlanState) -> Result<()> {
+    let n_open = plan.threads.n_open();
+    if n_open == 0 || args.yes || args.confirm_open_threads {
+        return Ok(());
+    }
+    for thread in plan.threads.threads.iter().filter(|thread| !thread.resolved) {
+        let name = plan.name_of(&thread.snapshot);
+        context.out.note(format!("{} on {name}: {}", thread.thread, plain_line(&thread.body)));
+    }
+    let n = counted(n_open, "open thread");
+    match ask(&format!("There {} {n}. Approve anyway?", if n_open == 1 { "is" } else { "are" })) {
+        Some(true) => Ok(()),
+        Some(false) | None => Err(Error::not_allowed(format!("the plan has {n}"))
+            .hint("say that one is done with codeboost plan resolve ISSUE THREAD")
+            .hint("or approve anyway with --confirm-open-threads")),
     }
 }

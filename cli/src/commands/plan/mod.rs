@@ -14,9 +14,11 @@ mod diff;
 mod edit;
 mod import;
 pub(in crate::commands) mod input;
+pub(in crate::commands) mod render;
 pub(in crate::commands) mod report;
 mod show;
 mod suggest;
+mod threads;
 
 /// Arguments of `plan`.
 #[derive(Debug, Args)]
@@ -45,6 +47,12 @@ enum What {
     ///
     /// Example: codeboost plan show 412 r2 --as yaml
     Show(show::ShowArgs),
+    /// Write the page of a task's plan, to read, comment and approve it in a browser
+    ///
+    /// What is decided there comes back with codeboost apply.
+    ///
+    /// Example: codeboost plan render 412
+    Render(render::RenderArgs),
     /// Show what changed between two plans, and which approvals that costs
     ///
     /// Takes two files, or two revisions of a task's plan.
@@ -54,7 +62,8 @@ enum What {
     /// Approve the newest revision of a task's plan
     ///
     /// Work and review follow the newest approved revision. Commands that nobody allowed yet are
-    /// listed, and each is allowed by itself: by --allow-command, by --yes, or at the terminal.
+    /// listed, and each is allowed by itself: by --allow-command, by --yes, or at the terminal. Open
+    /// questions and open review threads are asked about too.
     ///
     /// Example: codeboost plan approve 412 --allow-command "cargo test"
     Approve(approve::ApproveArgs),
@@ -77,6 +86,30 @@ enum What {
     ///
     /// Example: codeboost plan answer 412 1 "Count them as given up."
     Answer(answer::AnswerArgs),
+    /// List the review threads of a task's plan
+    ///
+    /// Open ones, those of earlier revisions too.
+    ///
+    /// Example: codeboost plan threads 412 --all
+    Threads(threads::ThreadsArgs),
+    /// Open a review thread on lines of a task's plan
+    ///
+    /// The thread stays bound to the text of the newest revision, which later ones don't change.
+    ///
+    /// Example: codeboost plan comment 412 --quote "the key" --text "Which key?"
+    Comment(threads::CommentArgs),
+    /// Reply in a review thread
+    ///
+    /// Example: codeboost plan reply 412 1f0c2d3e --text "The one of the header."
+    Reply(threads::ReplyArgs),
+    /// Say that a review thread is done
+    ///
+    /// Example: codeboost plan resolve 412 1f0c2d3e
+    Resolve(threads::ThreadArgs),
+    /// Open a resolved review thread again
+    ///
+    /// Example: codeboost plan reopen 412 1f0c2d3e
+    Reopen(threads::ThreadArgs),
     /// List, add and remove the commands that checks may run
     ///
     /// Example: codeboost plan allowed list
@@ -88,11 +121,17 @@ pub(crate) fn run(context: &Context, args: &PlanArgs) -> Result {
         What::Check(args) => check::run(context, args),
         What::Import(args) => import::run(context, args),
         What::Show(args) => show::run(context, args),
+        What::Render(args) => render::run(context, args),
         What::Diff(args) => diff::run(context, args),
         What::Approve(args) => approve::run(context, args),
         What::Edit(args) => edit::run(context, args),
         What::Suggest(args) => suggest::run(context, args),
         What::Answer(args) => answer::run(context, args),
+        What::Threads(args) => threads::list(context, args),
+        What::Comment(args) => threads::comment(context, args),
+        What::Reply(args) => threads::reply(context, args),
+        What::Resolve(args) => threads::resolve(context, args, true),
+        What::Reopen(args) => threads::resolve(context, args, false),
         What::Allowed(args) => allowed::run(context, args),
     }
 }

@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::output::{Style, plain_line};
+use crate::plan::text::PlanText;
 use crate::plan::write::{to_json, to_yaml};
 use crate::store::{
     AnswerRow, PlanApproval, PlanRow, StoreError, SuggestionRow, SuggestionState, TaskRow,
@@ -26,7 +27,7 @@ pub(super) struct ShowArgs {
     /// Revision, such as r2 [default: the newest]
     #[arg(value_parser = parse_revision)]
     revision: Option<u64>,
-    /// Print the plan alone, as a file that can be imported
+    /// Print the plan alone: json and yaml can be imported, text is what threads refer to
     #[arg(long = "as", value_name = "SYNTAX")]
     syntax: Option<FileSyntax>,
 }
@@ -35,6 +36,8 @@ pub(super) struct ShowArgs {
 enum FileSyntax {
     Json,
     Yaml,
+    /// The text that review threads refer to, with the numbers of its lines
+    Text,
 }
 
 #[derive(Serialize)]
@@ -71,6 +74,11 @@ pub(super) fn run(context: &Context, args: &ShowArgs) -> Result {
     match args.syntax {
         Some(FileSyntax::Json) => context.out.raw(to_json(&row.plan).as_bytes()),
         Some(FileSyntax::Yaml) => context.out.raw(to_yaml(&row.plan).as_bytes()),
+        Some(FileSyntax::Text) => {
+            for (n, line) in (1..).zip(PlanText::of(&row.plan).text.lines()) {
+                context.out.line(format!("{n:>4}  {}", plain_line(line)).trim_end().to_owned());
+            }
+        }
         None if context.out.is_json() => context.out.json(&Json {
             issue: task.issue,
             row,
