@@ -1,6 +1,6 @@
 //! The page of a plan in a real browser, and what `apply` makes of what it saves.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use codeboost_schema::decisions::{Action, Decisions};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn save(browser: &Browser) -> PathBuf {
     browser.downloaded("codeboost-decisions-")
 }
 
-fn apply(env: &TestEnv, file: &PathBuf) -> Value {
+fn apply(env: &TestEnv, file: &Path) -> Value {
     let done = run(env, &["apply", file.to_str().unwrap(), "--format", "json"]);
     assert_eq!(done.code, 0, "{done}");
     serde_json::from_str(&done.stdout).unwrap()

@@ -76,7 +76,7 @@ pub(super) fn run(context: &Context, args: &ShowArgs) -> Result {
         Some(FileSyntax::Yaml) => context.out.raw(to_yaml(&row.plan).as_bytes()),
         Some(FileSyntax::Text) => {
             for (n, line) in (1..).zip(PlanText::of(&row.plan).text.lines()) {
-                context.out.line(format!("{n:>4}  {}", plain_line(line)).trim_end().to_owned());
+                context.out.line(format!("{n:>4}  {}", plain_line(line)).trim_end());
             }
         }
         None if context.out.is_json() => context.out.json(&Json {
