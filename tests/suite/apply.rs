@@ -52,7 +52,7 @@ fn one_file_decides_everything_and_the_same_file_again_changes_nothing() {
     assert!(road.blockers().is_empty());
 
     let before = road.state();
-    let (lines, done) = road.apply();
+    let (lines, done) = road.apply_with(&["--record-only"]);
     assert_eq!(done.code, 0, "{done}");
     assert_eq!(
         lines,

@@ -25,6 +25,7 @@ mod plan_store;
 mod plan_styles;
 mod plan_threads;
 mod publish;
+mod road_cases;
 mod road_page;
 mod run;
 mod state;

@@ -184,7 +184,13 @@ impl Road {
 
     /// Applies `decisions.json`: the answers as one line per decision, and the run.
     pub(crate) fn apply(&self) -> (Vec<String>, Done) {
-        let done = self.run(&["apply", "../decisions.json", "--format", "json"]);
+        self.apply_with(&[])
+    }
+
+    /// As [`Self::apply`], with more arguments.
+    pub(crate) fn apply_with(&self, args: &[&str]) -> (Vec<String>, Done) {
+        let done =
+            self.run(&[&["apply", "../decisions.json", "--format", "json"], args].concat());
         let answers: Value = serde_json::from_str(&done.stdout).unwrap_or_default();
         let mut lines = Vec::new();
         for (key, word) in [("applied", "applied"), ("already", "already")] {
@@ -222,6 +228,29 @@ impl Road {
         });
     }
 
+    /// Approves items on a fresh page, and acknowledges every warning on it.
+    pub(crate) fn approve_with_warnings(&self, items: &[&str]) {
+        self.decide(|page| {
+            let acknowledge = page
+                .warnings()
+                .into_iter()
+                .map(|(segment, tag)| on(&segment, json!({"type": "acknowledge", "tag": tag})));
+            let approve = items.iter().map(|item| json!({"type": "approve", "item": item}));
+            acknowledge.chain(approve).collect()
+        });
+    }
+
+    /// `link` on files alone, with the ledger and the plan of the task as they are now.
+    pub(crate) fn link(&self) -> Value {
+        let ledger = self.ok(&["ledger", "show", "412", "--format", "json"]).stdout;
+        self.env.write("ledger.json", ledger);
+        let args = "link --base main --head topic --plan ../plan.json --ledger ../ledger.json";
+        let args: Vec<_> = args.split(' ').chain(["-o", "../link.json", "-q"]).collect();
+        self.ok(&args);
+        let bytes = std::fs::read(self.env.path("link.json")).unwrap();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
     /// All that is remembered, as one value: what a refusal must leave alone.
     pub(crate) fn state(&self) -> Vec<u8> {
         let file = self.env.path("state-export.db");
@@ -237,6 +266,17 @@ impl Page {
     /// The segments that stand somewhere: an item, `ambiguous`, `unplanned`, `accepted`.
     pub(crate) fn segments(&self, place: &str) -> Vec<Value> {
         segments(&self.review, place)
+    }
+
+    /// Every warning that nobody has acknowledged: the segment, and the tag.
+    pub(crate) fn warnings(&self) -> Vec<(Value, String)> {
+        let mut found = Vec::new();
+        for segment in self.review["segments"].as_array().unwrap() {
+            for tag in segment["unacknowledged"].as_array().unwrap() {
+                found.push((segment.clone(), tag.as_str().unwrap().to_owned()));
+            }
+        }
+        found
     }
 
     /// The one segment with that text in it.
