@@ -398,7 +398,7 @@ fn an_approval_of_a_change_without_lines_ends_when_anything_of_it_changes() {
 
 #[test]
 fn an_approval_of_a_change_without_lines_survives_lines_that_move() {
-    for case in &LINELESS[..] {
+    for case in LINELESS {
         if !["mode", "rename"].contains(&case.change) {
             continue;
         }
@@ -498,7 +498,7 @@ fn when_a_copy_goes_away_the_choice_about_it_does_not_move_to_the_other() {
     road.decide(|_| vec![on(&first, json!({"type": "accept"}))]);
     road.commit("one copy less", &[("a.rs", Some(&with_copies(1)))]);
     let page = road.page();
-    assert_eq!(page.segments("accepted"), [json!(0); 0]);
+    assert!(page.segments("accepted").is_empty());
     let left = page.segments("unplanned");
     assert_eq!(left.len(), 1);
     assert_eq!(left[0]["text"], first["text"]);

@@ -14,7 +14,7 @@
 //! |---|---|
 //! | before the transaction | nothing is recorded; evidence without a record is harmless |
 //! | after it | everything is; the same file again is answered `already` |
-//! | before an errand is carried out | the errand is open and is carried out next time |
+//! | before an errand is carried out | the errand is open: this file again carries it out |
 
 pub mod book;
 pub mod compare;
@@ -128,7 +128,7 @@ pub struct Applied {
     pub notices: Vec<String>,
     /// What was recorded now, in words.
     pub words: Vec<String>,
-    /// Whether one of the decisions that were recorded, now or before, asks to merge.
+    /// Whether one of the decisions asks to merge, was recorded, and is not carried out yet.
     pub asks_to_merge: bool,
 }
 
@@ -300,12 +300,11 @@ fn decide(
         {
             continue;
         }
-        let asks_to_merge = judgement
-            .steps
-            .iter()
-            .map(|step| step.decision.action.word())
-            .chain(judgement.already.iter().map(|named| named.kind.as_str()))
-            .any(|word| word == "merge");
+        let open = store.read(|tx| tx.open_errands(task.id))?;
+        let asks_to_merge = open.iter().any(|errand| {
+            errand.kind == "merge"
+                && asked.decisions.iter().any(|one| one.id == errand.made.decision)
+        });
         let words = judgement.steps.iter().map(|step| step.words.clone()).collect();
         let answers = answers(judgement, &after);
         let applied = Applied {

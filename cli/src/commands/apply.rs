@@ -4,8 +4,10 @@ use std::path::PathBuf;
 
 use clap::Args;
 use codeboost_schema::answers::{Answers, Refused};
+use serde_json::json;
 
 use crate::apply::{self, Applied, FileInput, read};
+use crate::commands::merge::{self, MergeArgs, Merged};
 use crate::commands::open;
 use crate::context::Context;
 use crate::error::Result;
@@ -45,15 +47,26 @@ pub(crate) fn run(context: &Context, args: &ApplyArgs) -> Result {
     let name = args.file.display().to_string();
     let input = FileInput { name: &name, bytes: &bytes, signature: signature.as_deref() };
     let applied = apply::apply_file(&repository, &store, input)?;
-    tell(context, &applied);
-    crash_point(context, "apply: before carrying out");
-    let outcome = outcome(&applied.answers);
-    if args.record_only || !applied.asks_to_merge {
-        return Ok(outcome);
+    let recorded = outcome(&applied.answers);
+    let wanted = applied.task.as_ref().filter(|_| applied.asks_to_merge && !args.record_only);
+    let Some(task) = wanted else {
+        tell(context, &applied);
+        return Ok(recorded);
+    };
+    if !context.out.is_json() {
+        tell_decisions(context, &applied);
     }
-    let issue = applied.task.as_ref().map_or(0, |task| task.issue);
-    context.out.note(format!("The merge is asked for: codeboost merge {issue} carries it out"));
-    Ok(outcome)
+    crash_point(context, "apply: before carrying out");
+    let merged = merge::carry_out(context, &repository, &store, task, &MergeArgs::default());
+    let landed = merged.as_ref().ok().and_then(|merged| merged.as_ref().ok());
+    if context.out.is_json() {
+        tell_json(context, &applied, landed);
+    } else if let Some(landed) = landed {
+        landed.tell(&context.out);
+        landed.hints().iter().for_each(|hint| context.out.note(hint));
+    }
+    let merged = merged?.map_or_else(|held| held.tell(context), |landed| landed.outcome());
+    Ok(recorded.max(merged))
 }
 
 /// How decisions ended.
@@ -61,17 +74,34 @@ pub(crate) fn outcome(answers: &Answers) -> Outcome {
     if answers.refused.is_empty() { Outcome::Done } else { Outcome::NotAllowed }
 }
 
-/// Reports what became of decisions.
+/// Reports what became of decisions, and what is next.
 pub(crate) fn tell(context: &Context, applied: &Applied) {
+    if context.out.is_json() {
+        tell_json(context, applied, None);
+    } else {
+        tell_decisions(context, applied);
+        context.out.note(format!("Next: {}", applied.answers.next));
+    }
+}
+
+fn tell_json(context: &Context, applied: &Applied, merged: Option<&Merged>) {
+    for notice in &applied.notices {
+        context.out.warn(plain_line(notice));
+    }
+    let mut answers = json!(applied.answers);
+    if let Some(merged) = merged {
+        answers["merge"] = merged.report();
+        answers["next"] = json!(merged.hints().join("\n"));
+    }
+    context.out.json(&answers);
+}
+
+fn tell_decisions(context: &Context, applied: &Applied) {
     let out = &context.out;
     for notice in &applied.notices {
         out.warn(plain_line(notice));
     }
     let answers = &applied.answers;
-    if out.is_json() {
-        out.json(answers);
-        return;
-    }
     for words in &applied.words {
         out.line(format!("{} {}", out.paint(Style::Success, "✓"), plain_line(words)));
     }
@@ -101,7 +131,6 @@ pub(crate) fn tell(context: &Context, applied: &Applied) {
         counts.push(format!("{} refused", answers.refused.len()));
     }
     out.line(counts.join(", "));
-    out.note(format!("Next: {}", answers.next));
 }
 
 /// So many lines of each side are shown for a refusal.

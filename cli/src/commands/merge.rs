@@ -2,23 +2,24 @@
 
 use clap::Args;
 use codeboost_schema::ids::CommitId;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::commands::{open, open_forge};
 use crate::config::{HeadAfter, MergeMethod};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::exit_code::Outcome;
 use crate::forge::Forge as _;
 use crate::gate::{Code, Tests};
 use crate::git::repository::Repository;
 use crate::merge::{Ending, IfFixed, Judge, Options, Sequence, Step, StepReport, Verdict};
 use crate::output::{Output, Style, counted, plain, plain_line};
 use crate::review::{self, Review};
-use crate::store::{StepState, Store, TaskRow, short_ref};
+use crate::store::{Held, StepState, Store, TaskRow, short_ref};
 use crate::task::{TaskId, TaskState};
 
 /// Arguments of `merge`.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct MergeArgs {
     /// Issue of the task; may be left out while one task is open
     issue: Option<u64>,
@@ -79,34 +80,81 @@ fn checks(review: &Review) -> String {
 pub(crate) fn run(context: &Context, args: &MergeArgs) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(args.issue))?;
+    let merged = match carry_out(context, &repository, &store, &task, args)? {
+        Ok(merged) => merged,
+        Err(held) => return Ok(held.tell(context)),
+    };
+    if context.out.is_json() {
+        context.out.json(&merged.report());
+    } else {
+        merged.tell(&context.out);
+    }
+    for hint in merged.hints() {
+        context.out.note(hint);
+    }
+    Ok(merged.outcome())
+}
+
+/// How a merge ended.
+pub(crate) struct Merged {
+    task: TaskRow,
+    place: String,
+    steps: Vec<StepReport>,
+    ending: Ending,
+}
+
+/// Merges a task, unless another run holds it. Each step is told as it ends, except as JSON.
+pub(crate) fn carry_out(
+    context: &Context,
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    args: &MergeArgs,
+) -> Result<std::result::Result<Merged, Held>> {
     let config = repository.config()?;
     let options = Options {
         method: if args.squash { MergeMethod::Squash } else { config.merge.method },
         head_after: if args.keep_head { HeadAfter::Keep } else { config.merge.head },
         if_fixed: if args.not_fixed { IfFixed::GoOn } else { IfFixed::Stop },
     };
-    let lease = match store.lease(&task, "merge")? {
+    let lease = match store.lease(task, "merge")? {
         Ok(lease) => lease,
-        Err(held) => return Ok(held.tell(context)),
+        Err(held) => return Ok(Err(held)),
     };
-    let forge = open_forge(&repository, &config, &task)?;
-    let judge = ReviewGate { repository: &repository, store: &store, task: task.id };
+    let forge = open_forge(repository, &config, task)?;
+    let judge = ReviewGate { repository, store, task: task.id };
     let mut told = Told::default();
     let mut report = |step: &StepReport| told.step(&context.out, step);
-    let sequence = Sequence::new(&store, &lease, &forge, &judge, options, &mut report);
+    let sequence = Sequence::new(store, &lease, &forge, &judge, options, &mut report);
     let ending = sequence.run()?;
     let task = store.read(|tx| tx.select_any_task(Some(task.issue)))?;
-    if context.out.is_json() {
-        context.out.json(&json!({
-            "issue": task.issue, "state": task.state, "steps": told.steps, "ending": ending,
-        }));
-    } else {
-        tell(&context.out, &task, &forge.place(), &ending);
+    Ok(Ok(Merged { task, place: forge.place(), steps: told.steps, ending }))
+}
+
+impl Merged {
+    /// For programs.
+    pub(crate) fn report(&self) -> Value {
+        json!({
+            "issue": self.task.issue,
+            "state": self.task.state,
+            "steps": self.steps,
+            "ending": self.ending,
+        })
     }
-    for hint in hints(&task, &forge.place(), &ending) {
-        context.out.note(hint);
+
+    /// For people: what landed, or word for word what keeps it from landing.
+    pub(crate) fn tell(&self, out: &Output) {
+        tell(out, &self.task, &self.place, &self.ending);
     }
-    Ok(ending.outcome())
+
+    /// The next steps.
+    pub(crate) fn hints(&self) -> Vec<String> {
+        hints(&self.task, &self.place, &self.ending)
+    }
+
+    pub(crate) fn outcome(&self) -> Outcome {
+        self.ending.outcome()
+    }
 }
 
 /// The steps that ended so far; each is told as it ends.

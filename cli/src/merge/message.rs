@@ -27,7 +27,7 @@ pub(super) fn message(method: MergeMethod, issue: u64, title: &str, plan: &Plan)
         // The number stays, whatever is cut.
         MergeMethod::Squash => {
             let tail = format!(" (issue {issue})");
-            neutral_line(title, MAX_SUBJECT - tail.len()) + &tail
+            neutral_line(title, MAX_SUBJECT - tail.len()) + tail.as_str()
         }
     };
     out.push_str("\n\n");

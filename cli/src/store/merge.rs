@@ -458,6 +458,10 @@ impl WriteTx<'_> {
         if rows == 0 {
             return Ok(());
         }
+        // What still waits is asked for as before.
+        if !["waits", "unclear"].contains(&outcome) {
+            self.end_errands(lease.task(), "merge", outcome == "merged", reason)?;
+        }
         self.log(&Event {
             task: Some(lease.task()),
             kind: "merge",

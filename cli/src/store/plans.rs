@@ -343,6 +343,8 @@ impl WriteTx<'_> {
         )?;
         let items = row.plan.items.iter().map(|item| &item.id);
         self.end_assignments_to_removed_items(task.id, approval.revision, items)?;
+        let outcome = format!("r{} was approved", approval.revision);
+        self.end_errands(task.id, "reject", true, &outcome)?;
         let kept = row.plan.items.iter().map(|item| item.id.clone()).collect();
         self.retire_items(task, &kept, approval.revision)?;
         self.log(&Event {

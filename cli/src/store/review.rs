@@ -657,22 +657,26 @@ impl WriteTx<'_> {
         Ok(())
     }
 
-    /// Ends an open errand: `done` or not. Returns whether it was open.
+    /// Ends the open errands of a task that are of one kind: `done`, or dropped.
+    ///
+    /// `outcome`: what became of them, for people.
     ///
     /// # Errors
     /// [`StoreError`] when it can't be written.
-    pub fn end_errand(
+    pub fn end_errands(
         &self,
-        decision: &Uuid,
+        task: TaskId,
+        kind: &str,
         done: bool,
         outcome: &str,
-    ) -> Result<bool, StoreError> {
+    ) -> Result<(), StoreError> {
         let state = if done { "done" } else { "dropped" };
-        let rows = self.sql().execute(
-            "UPDATE errands SET state = ?1, outcome = ?2 WHERE decision = ?3 AND state = 'open'",
-            (state, outcome, decision.as_str()),
+        self.sql().execute(
+            "UPDATE errands SET state = ?1, outcome = ?2
+             WHERE task = ?3 AND kind = ?4 AND state = 'open'",
+            (state, outcome, task.to_string(), kind),
         )?;
-        Ok(rows > 0)
+        Ok(())
     }
 }
 
@@ -856,7 +860,9 @@ mod tests {
         assert!(!withdraw().expect("recorded"));
         let open = || store.read(|tx| tx.open_errands(task.id)).expect("rows");
         assert_eq!(open()[0].kind, "merge");
-        assert!(store.write(|tx| tx.end_errand(&merge.id, true, "merged")).expect("recorded"));
+        store.write(|tx| tx.end_errands(task.id, "reject", true, "r2")).expect("recorded");
+        assert_eq!(open().len(), 1, "another kind");
+        store.write(|tx| tx.end_errands(task.id, "merge", true, "merged")).expect("recorded");
         assert!(open().is_empty());
         assert_eq!(
             store.read(|tx| tx.newest_record(task.id)).expect("read").map(|(_, at)| at).as_deref(),

@@ -305,6 +305,10 @@ impl WriteTx<'_> {
         if rows == 0 {
             return Err(StoreError::TaskMoved(task.issue));
         }
+        if to.is_closed() {
+            self.end_errands(task.id, "merge", to == TaskState::Merged, reason)?;
+            self.end_errands(task.id, "reject", false, reason)?;
+        }
         self.log(&Event {
             task: Some(task.id),
             kind: "state",

@@ -260,8 +260,6 @@ fn check(fault: &Fault, options: Options) {
     // Enough for a push on a busy machine, and little enough to wait for.
     case.timeout = Duration::from_secs(if fault.name.contains("hangs") { 3 } else { 60 });
     (fault.make)(&case);
-    std::io::Write::write_all(&mut std::io::stderr(), format!("begin {name}\n").as_bytes())
-        .unwrap();
     let first = case.try_run(options);
     let is_there = case.site.remote().join("HEAD").exists();
     let told = match &first {
@@ -283,7 +281,6 @@ fn check(fault: &Fault, options: Options) {
         assert_eq!(case.task().state, TaskState::Merging, "{name}");
     }
 
-    std::io::Write::write_all(&mut std::io::stderr(), format!("heal {name}\n").as_bytes()).unwrap();
     heal(&case);
     case.timeout = Duration::from_secs(60);
     let second = case.try_run(options).unwrap_or_else(|error| panic!("{name}: {error}"));
