@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Read, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
@@ -299,7 +300,7 @@ fn gather(stream: Option<Stream>) -> Kept {
     kept
 }
 
-/// The variable that names the point at which a test ends this process.
+/// The variable that names the point at which a test ends this process, or says how many-th it is.
 const CRASH_AT: &str = "CODEBOOST_CRASH_AT";
 /// The variable that names a file to which the points that were passed are appended.
 const CRASH_LOG: &str = "CODEBOOST_CRASH_LOG";
@@ -307,8 +308,9 @@ const CRASH_LOG: &str = "CODEBOOST_CRASH_LOG";
 /// A place between two steps at which tests end this process as `kill -9` would.
 ///
 /// Does nothing in a build without debug assertions. In one with them it ends the process when
-/// `CODEBOOST_CRASH_AT` is `name`, and appends `name` to the file in `CODEBOOST_CRASH_LOG`, so that
-/// a test can find every point by itself.
+/// `CODEBOOST_CRASH_AT` is `name`, or the number of this point among those that were passed, from
+/// 1; and it appends `name` to the file in `CODEBOOST_CRASH_LOG`, so that a test can find every
+/// point by itself.
 pub fn crash_point(context: &Context, name: &str) {
     if !cfg!(debug_assertions) {
         return;
@@ -318,7 +320,9 @@ pub fn crash_point(context: &Context, name: &str) {
     {
         let _ = writeln!(log, "{name}");
     }
-    if context.var(CRASH_AT).is_some_and(|at| at == name) {
+    static PASSED: AtomicUsize = AtomicUsize::new(0);
+    let nth = PASSED.fetch_add(1, Ordering::Relaxed) + 1;
+    if context.var(CRASH_AT).is_some_and(|at| at == name || *at == *nth.to_string()) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::KILL);
     }
 }

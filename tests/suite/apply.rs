@@ -299,25 +299,24 @@ fn a_change_request_blocks_until_it_is_withdrawn_in_a_second_file() {
 
 #[test]
 fn killed_anywhere_and_run_again_everything_is_recorded_once() {
-    for point in ["apply: before recording", "apply: recorded", "apply: before carrying out"] {
-        let mut road = road();
-        let page = road.page();
-        road.save(&page, &everything(&road, &page));
-        let before = road.state();
-        road.env.set("CODEBOOST_CRASH_AT", point);
-        let done = road.run(&["apply", "../decisions.json"]);
-        assert_eq!(done.code, -1, "{point}: {done}");
-        road.env.set("CODEBOOST_CRASH_AT", "");
-        let recorded = point != "apply: before recording";
-        assert_eq!(road.state() == before, !recorded, "{point}");
+    let mut road = road();
+    let page = road.page();
+    road.save(&page, &everything(&road, &page));
+    road.keep();
+    let before = road.state();
+    road.killed_everywhere(&["apply", "../decisions.json"], "", |road, name| {
+        let log = || road.ok(&["log", "412", "--format", "json"]).stdout;
+        let n_decisions = || log().matches("\"kind\": \"decision\"").count();
+        let recorded = n_decisions();
+        assert!([0, 4].contains(&recorded), "{name}: all or nothing, not {recorded}");
+        assert_eq!(road.state() == before, recorded == 0, "{name}");
         let (lines, done) = road.apply();
-        assert_eq!(done.code, 0, "{point}: {done}");
-        let word = if recorded { "already " } else { "applied " };
-        assert!(lines.iter().all(|line| line.starts_with(word)), "{point}: {lines:?}");
-        assert!(road.blockers().is_empty(), "{point}");
-        let log = road.ok(&["log", "412", "--format", "json"]);
-        assert_eq!(log.stdout.matches("\"kind\": \"decision\"").count(), 4, "{point}");
-    }
+        assert_eq!(done.code, 0, "{name}: {done}");
+        let word = if recorded == 4 { "already " } else { "applied " };
+        assert!(lines.iter().all(|line| line.starts_with(word)), "{name}: {lines:?}");
+        assert_eq!(n_decisions(), 4, "{name}");
+        assert!(road.blockers().is_empty(), "{name}");
+    });
 }
 
 #[test]

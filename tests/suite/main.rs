@@ -18,6 +18,7 @@ mod link;
 mod link_blocks;
 mod link_kinds;
 mod link_random;
+mod merge;
 mod page;
 mod plan;
 mod plan_page;

@@ -245,12 +245,7 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
         Ending::HeadMoved { expected, found: None } => {
             hint(format!("Next: git branch {head} {expected}"))
         }
-        Ending::BaseMoved { expected, .. } => vec![
-            format!("Next: bring {base} up to date here, then"),
-            format!("  git branch {head}-before {head} && git rebase {base} {head}"),
-            format!("  codeboost ledger map {expected:.12}..{head}-before {base}..{head}"),
-            format!("  codeboost run {issue}, and review what changed"),
-        ],
+        Ending::BaseMoved { expected, .. } => rebase_by_hand(task, place, expected),
         Ending::PossiblyFixed { .. } => vec![
             format!("Next, when you have looked: codeboost merge {issue} --not-fixed"),
             format!("  or codeboost task cancel {issue}"),
@@ -262,14 +257,43 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
         Ending::Refused { words } if words.contains("deletion") => {
             hint(format!("Next: codeboost merge {issue} --keep-head, if the branch may stay"))
         }
+        Ending::Refused { .. } => {
+            hint(format!("Next, when nothing refuses it any more: codeboost merge {issue}"))
+        }
         Ending::Unclear { .. } => {
             hint(format!("Next: codeboost merge {issue}; it first finds out whether it landed"))
         }
         Ending::Conflict { .. }
-        | Ending::Refused { .. }
         | Ending::WrongState { .. }
         | Ending::FixedUnknown { .. }
         | Ending::Waits { .. }
         | Ending::ChecksFailed { .. } => hint(format!("Next: codeboost status {issue}")),
     }
+}
+
+/// The commands that bring a head onto a base that moved, up to the review of what came of it.
+fn rebase_by_hand(task: &TaskRow, place: &str, expected: &CommitId) -> Vec<String> {
+    let base = short_ref(&task.base_ref);
+    let head = short_ref(&task.head_ref);
+    let old = &task.head_commit_id;
+    let remote = place.strip_prefix("the remote ");
+    let mut lines = Vec::new();
+    if let Some(remote) = remote {
+        let spec = if task.base_ref.starts_with("refs/heads/") {
+            format!(" {base}:{base}, or git pull where {base} is checked out")
+        } else {
+            String::new()
+        };
+        lines.push(format!("git fetch {remote}{spec}"));
+    }
+    lines.push(format!("git branch {head}-before {head} && git rebase {base} {head}"));
+    lines.push(format!("codeboost ledger map {expected:.12}..{head}-before {base}..{head}"));
+    if let Some(remote) = remote {
+        lines.push(format!("git push --force-with-lease={head}:{old:.12} {remote} {head}"));
+    }
+    lines.push(format!("codeboost run {}, and review what changed", task.issue));
+    let lines = lines.into_iter().enumerate();
+    lines
+        .map(|(n, line)| if n == 0 { format!("Next: {line}") } else { format!("  {line}") })
+        .collect()
 }

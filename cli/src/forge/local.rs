@@ -174,10 +174,9 @@ impl<'a> Local<'a> {
         let folder = folder.display().to_string();
         Err(ForgeError::NotAllowed {
             what: format!("{branch} is checked out in {folder}{whose}"),
-            hint:
-                "moving it would leave that work tree behind; there, switch to another branch or \
-                 run git switch --detach, or push to a bare repository"
-                    .to_owned(),
+            hint: "in that work tree switch to another branch, or run git switch --detach; moving \
+                 its branch would leave its files behind"
+                .to_owned(),
         })
     }
 

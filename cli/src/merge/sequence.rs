@@ -250,7 +250,9 @@ impl<'s, 'a> Sequence<'s, 'a> {
     fn push(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
         let place = self.forge.place();
         let Some(old) = &pair.lags_at else {
-            let words = if pair.head_is_there {
+            let words = if !self.forge.is_elsewhere() {
+                "there is no remote to push to".to_owned()
+            } else if pair.head_is_there {
                 format!("the head is on {place} as reviewed")
             } else {
                 format!("{place} does not have the head's branch; it stays here")

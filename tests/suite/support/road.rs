@@ -189,8 +189,7 @@ impl Road {
 
     /// As [`Self::apply`], with more arguments.
     pub(crate) fn apply_with(&self, args: &[&str]) -> (Vec<String>, Done) {
-        let done =
-            self.run(&[&["apply", "../decisions.json", "--format", "json"], args].concat());
+        let done = self.run(&[&["apply", "../decisions.json", "--format", "json"], args].concat());
         let answers: Value = serde_json::from_str(&done.stdout).unwrap_or_default();
         let mut lines = Vec::new();
         for (key, word) in [("applied", "applied"), ("already", "already")] {
@@ -249,6 +248,54 @@ impl Road {
         self.ok(&args);
         let bytes = std::fs::read(self.env.path("link.json")).unwrap();
         serde_json::from_slice(&bytes).unwrap()
+    }
+
+    /// Keeps the repositories as they are now, for [`Self::again`].
+    pub(crate) fn keep(&self) {
+        self.copy("repo", "kept/repo");
+        self.copy("remote.git", "kept/remote.git");
+    }
+
+    /// Puts the repositories back as they were when they were kept.
+    pub(crate) fn again(&self) {
+        self.copy("kept/repo", "repo");
+        self.copy("kept/remote.git", "remote.git");
+    }
+
+    fn copy(&self, from: &str, to: &str) {
+        let (from, to) = (self.env.path(from), self.env.path(to));
+        if from.exists() {
+            std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+            let _ = std::fs::remove_dir_all(&to);
+            let mut command = self.env.command("cp", ".");
+            assert_eq!(self.env.finish(command.arg("-a").args([from, to])).code, 0);
+        }
+    }
+
+    /// Runs codeboost once for every point at which it can be killed, the last being `until` if it
+    /// is passed, each time on what was kept, killed there; then calls `check` with that point.
+    pub(crate) fn killed_everywhere(
+        &mut self,
+        args: &[&str],
+        until: &str,
+        check: impl Fn(&Self, &str),
+    ) {
+        self.again();
+        self.env.set("CODEBOOST_CRASH_LOG", self.env.path("points").to_str().unwrap());
+        self.run(args);
+        self.env.set("CODEBOOST_CRASH_LOG", "");
+        let points = std::fs::read_to_string(self.env.path("points")).unwrap();
+        for (n, name) in points.lines().enumerate() {
+            self.again();
+            self.env.set("CODEBOOST_CRASH_AT", &(n + 1).to_string());
+            let done = self.run(args);
+            self.env.set("CODEBOOST_CRASH_AT", "");
+            assert_eq!(done.code, -1, "{name}: {done}");
+            check(self, &format!("killed at point {} ({name})", n + 1));
+            if name == until {
+                break;
+            }
+        }
     }
 
     /// All that is remembered, as one value: what a refusal must leave alone.
