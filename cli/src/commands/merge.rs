@@ -234,9 +234,9 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
     let hint = |text: String| vec![text];
     match ending {
         Ending::Merged { .. } if place == "this repository" => Vec::new(),
-        Ending::Merged { .. } => {
-            hint("Your own branches did not move; git pull on the base's branch follows".to_owned())
-        }
+        Ending::Merged { .. } => hint(format!(
+            "Your own branches did not move; git pull where {base} is checked out follows"
+        )),
         Ending::Blocked { .. } => hint(format!("Next: codeboost review {issue}")),
         Ending::HeadMoved { found: Some(_), .. } => hint(format!(
             "Next: make {head} here the one to review (git pull or git reset), then codeboost run \
