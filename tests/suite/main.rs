@@ -20,6 +20,7 @@ mod link_kinds;
 mod link_random;
 mod merge;
 mod page;
+mod page_hostile;
 mod plan;
 mod plan_page;
 mod plan_store;

@@ -11,6 +11,7 @@ use tempfile::TempDir;
 use thirtyfour::prelude::*;
 
 use crate::support::browser::Browser;
+use crate::support::page::{assert_inert, read_all, ready, select};
 
 /// A folder with pages.
 struct Pages(TempDir);
@@ -38,29 +39,6 @@ fn html(review: &Review, with_form: bool) -> String {
         signature: vec![7; 64],
     });
     prepared.finish(form)
-}
-
-/// Waits until the page has held its data against its form.
-fn ready(browser: &Browser) {
-    browser.wait_for("document.querySelector('#app')?.dataset.checked");
-}
-
-/// Scrolls through everything that the row shows.
-fn read_all(browser: &Browser) {
-    browser.js_async(
-        "const code = document.querySelector('#code');\
-         const frame = () => new Promise((done) => requestAnimationFrame(done));\
-         for (let y = 0; y <= code.scrollHeight; y += code.clientHeight / 2) {\
-           code.scrollTop = y; await frame(); await frame(); }",
-        vec![],
-    );
-}
-
-fn select(browser: &Browser, row: &str) {
-    browser.click(&format!("[data-row='{row}']"));
-    browser.wait_for(&format!(
-        "document.querySelector('[data-row=\"{row}\"]').getAttribute('aria-current') === 'true'"
-    ));
 }
 
 fn save(browser: &Browser) -> (PathBuf, Decisions) {
@@ -140,34 +118,15 @@ fn hostile_text_stays_text_everywhere() {
     browser.open(&pages.page("review.html", &sample::hostile()), "");
     ready(&browser);
     let title = browser.js("return document.title", vec![]);
-    let look = || {
-        let live = browser.js(
-            "return document.querySelectorAll('img[onerror], img[src=x], #app script, [onclick], a[href]').length",
-            vec![],
-        );
-        assert_eq!(live, json!(0));
-        let raw = browser.js(
-            "const found = [], walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);\
-             const hidden = /[\\p{Cc}\\p{Cf}\\p{Zl}\\p{Zp}]/u, all = document.querySelectorAll('#app *, dialog *');\
-             const note = (at, text) => { if (hidden.test(text.replace(/[\\n\\t]/g, '')) && at.checkVisibility())\
-               found.push(`${at.localName}#${at.id}.${at.className}: ${text}`); };\
-             for (let node; (node = walk.nextNode());) note(node.parentElement, node.data);\
-             for (const at of all) for (const name of ['title', 'aria-label', 'alt', 'placeholder'])\
-               note(at, at.getAttribute(name) ?? '');\
-             return found;",
-            vec![],
-        );
-        assert_eq!(raw, json!([]), "nothing that can not be seen is drawn");
-    };
-    look();
+    assert_inert(&browser);
     for row in ["P2", "P3", "P4", "ambiguous", "unplanned", "accepted"] {
         select(&browser, row);
         read_all(&browser);
-        look();
+        assert_inert(&browser);
     }
     for button in ["#open-issue", "#main-button"] {
         browser.click(button);
-        look();
+        assert_inert(&browser);
         browser.keys(Key::Escape);
     }
     assert_eq!(browser.js("return document.title", vec![]), title);

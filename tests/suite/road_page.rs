@@ -7,6 +7,7 @@ use thirtyfour::prelude::Key;
 
 use crate::support::TestEnv;
 use crate::support::browser::Browser;
+use crate::support::page::ready;
 
 const PROJECT: &str = "sample/tidepool";
 const BRANCH: &str = "codeboost/issue-412-stations-store-a-measurement-twice-when";
@@ -76,7 +77,7 @@ impl Demo {
 
 fn open(browser: &Browser, demo: &Demo, fragment: &str) {
     browser.open(&demo.page(), fragment);
-    browser.wait_for("document.querySelector('#app')?.dataset.checked");
+    ready(browser);
 }
 
 /// Goes to a row by `n` and `p`.

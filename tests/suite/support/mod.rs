@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod histories;
+pub(crate) mod page;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
