@@ -141,6 +141,14 @@ pub enum FormError {
 }
 
 impl Form {
+    /// Whether these are the fingerprints of the items that it offers.
+    #[must_use]
+    pub fn offers(&self, fingerprints: &BTreeMap<ItemId, Fingerprint>) -> bool {
+        self.items.as_ref().is_some_and(|items| {
+            items.iter().map(|(id, item)| (id, &item.fingerprint)).eq(fingerprints)
+        })
+    }
+
     /// The canonical bytes, to be signed and embedded.
     #[must_use]
     pub fn to_bytes(&self) -> Vec<u8> {

@@ -7,7 +7,7 @@ use crate::support::road::{Page, Road, on};
 
 /// P1 edits `a.rs`, P2 depends on it and adds `b.rs`; P1 also strays into `b.txt`; somebody else
 /// edited `a.rs` too.
-fn road() -> Road {
+pub(crate) fn road() -> Road {
     let mut road = Road::new(&[
         ("a.rs", "fn f() {\n    one();\n}\n\nfn g() {\n    two();\n}\n"),
         ("b.txt", "words\n"),

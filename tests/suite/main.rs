@@ -7,6 +7,7 @@ mod support;
 
 mod apply;
 mod check;
+mod decisions;
 mod demo;
 mod execute;
 mod generate;

@@ -276,7 +276,11 @@ fn decide(
         let problems: &Problems<'_> = &problems;
         let recorded = recorded_contents(store, asked.decisions)?;
         let page = match asked.form {
-            Some(form) if needs_page(form, &loaded.review) => {
+            // Also when only the items differ: what of them did is a reason to tell.
+            Some(form)
+                if needs_page(form, &loaded.review)
+                    || !form.offers(&loaded.review.now.fingerprints) =>
+            {
                 old_page(repository, store, form, &loaded.review)?
             }
             _ => None,

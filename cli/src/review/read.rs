@@ -22,7 +22,7 @@ use crate::git::run::GitError;
 use crate::link::assemble::{self, LinkError, Options};
 use crate::review::form::accepted_keys;
 use crate::review::{Explained, Inputs, Review, binding_of, form_segments, uuid};
-use crate::store::{LedgerRow, MergeRunRow, Store, StoreError, TaskRow};
+use crate::store::{DecisionRow, LedgerRow, MergeRunRow, Store, StoreError, TaskRow};
 use crate::task::{Actor, TaskId, TaskState};
 
 /// Why a review can't be read.
@@ -314,8 +314,29 @@ pub fn old_page(
         }
         Err(error) => return Err(error),
     };
+    let known: Vec<_> = decisions.iter().filter(|row| row.made.at.as_str() <= then).collect();
+    // Of what was decided in the second of the page, only a part may have come before it.
+    let n_before = known.iter().filter(|row| row.made.at.as_str() < then).count();
+    let mut page = None;
+    for n_seen in (n_before..=known.len()).rev() {
+        let choices = choices_of(inputs, &known[..n_seen]);
+        let placed = place(&link, &plan, &choices);
+        let now = Now::take(&link, &placed, &plan, |item| binding_of(inputs, item));
+        let is_it = form.offers(&now.fingerprints);
+        if is_it || page.is_none() {
+            page = Some((placed, now));
+        }
+        if is_it {
+            break;
+        }
+    }
+    Ok(page.map(|(placed, now)| OldPage { link, placed, now }))
+}
+
+/// The choices that stood after these decisions, oldest first.
+fn choices_of(inputs: &Inputs, decisions: &[&DecisionRow]) -> Choices {
     let mut choices = Choices::new();
-    for row in decisions.iter().filter(|row| row.made.at.as_str() <= then) {
+    for row in decisions {
         if !inputs.policy.counts(&row.made.reviewer) {
             continue;
         }
@@ -337,9 +358,7 @@ pub fn old_page(
             _ => {}
         }
     }
-    let placed = place(&link, &plan, &choices);
-    let now = Now::take(&link, &placed, &plan, |item| binding_of(inputs, item));
-    Ok(Some(OldPage { link, placed, now }))
+    choices
 }
 
 /// The keys whose forms are accepted: this repository's own, and those that the configuration
