@@ -1,5 +1,7 @@
 //! Decisions files: what is recorded, what is refused and why, and what a kill leaves.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use insta::assert_snapshot;
 use serde_json::{Value, json};
 
@@ -94,6 +96,13 @@ fn a_file_that_is_not_ours_is_refused_whole() {
         String::from_utf8(text).unwrap()
     };
     refuse(&road, "malformed", b"{");
+    for bytes in [&b""[..], b"\xff\xfe", b"null", b"[]", b"{}", b"\"\"", b"{\"schema_version\": 1}"]
+    {
+        road.env.write("decisions.json", bytes);
+        let done = road.run(&["apply", "../decisions.json"]);
+        assert_eq!(done.code, 1, "{bytes:?}: {done}");
+        assert!(done.stderr.contains("is no decisions file that can be applied"), "{done}");
+    }
     refuse(&road, "unknown_key", &with(&|file| file["more"] = json!(1)));
     refuse(&road, "unknown_type", &with(&|file| file["decisions"][0]["type"] = json!("burn")));
     refuse(&road, "unknown_version", &with(&|file| file["schema_version"] = json!(2)));
@@ -103,12 +112,24 @@ fn a_file_that_is_not_ours_is_refused_whole() {
         good.to_string().replacen('{', "{\"saved_at\":\"\",", 1).as_bytes(),
     );
     refuse(&road, "too_large", &[good.to_string().as_bytes(), &vec![b' '; 4 << 20]].concat());
-    for at in [20, page.payload_b64.len() / 2] {
+    // Each byte of the form counts: every 29th is altered, and the last.
+    let before = road.state();
+    let last = page.payload_b64.trim_end_matches('=').len() - 1;
+    for at in (0..last).step_by(29).chain([last]) {
         let file = with(&|file| file["form"]["payload_b64"] = json!(altered(at)));
         road.env.write("decisions.json", &file);
         let done = road.run(&["apply", "../decisions.json"]);
-        assert_eq!(done.code, 1, "{done}");
+        assert_eq!(done.code, 1, "{at}: {done}");
+        assert!(done.stderr.contains("hint: nothing was changed"), "{at}: {done}");
+        let whole = ["carries a form that is not accepted", "is no decisions file", "belongs to"];
+        assert!(whole.iter().any(|words| done.stderr.contains(words)), "{at}: {done}");
     }
+    assert!(road.state() == before, "an altered form changed something");
+    let payload = String::from_utf8(STANDARD.decode(&page.payload_b64).unwrap()).unwrap();
+    let one_byte = payload.replacen("\"revision\":1", "\"revision\":2", 1);
+    assert_ne!(one_byte, payload);
+    let one_byte = STANDARD.encode(one_byte);
+    refuse(&road, "altered_form", &with(&|file| file["form"]["payload_b64"] = json!(one_byte)));
     let signature = page.signature.clone();
     let flipped = if signature.starts_with('A') { "B" } else { "A" };
     refuse(
@@ -122,6 +143,7 @@ fn a_file_that_is_not_ours_is_refused_whole() {
     assert_snapshot!("linked", road.env.redact(&done.to_string()));
     let done = road.run(&["apply", "../none.json"]);
     assert_eq!(done.code, 1, "{done}");
+    assert!(road.state() == before, "a file that can't be read changed something");
 }
 
 #[test]

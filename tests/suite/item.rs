@@ -416,10 +416,35 @@ fn plant(env: &TestEnv, folder: &Path) {
     set("protocol \"ext\"", "allow", "always");
     set("submodule \"x\"", "update", &format!("!{}", trap(env, "submodule")));
     set("trace2", "eventTarget", env.path("sprung").to_str().unwrap());
+    set("credential \"https://example.invalid\"", "helper", &trap(env, "credential-of-url"));
+    set("gpg", "format", "ssh");
+    set("gpg \"ssh\"", "program", &trap(env, "gpg-ssh"));
+    set("gpg \"ssh\"", "defaultKeyCommand", &trap(env, "gpg-key-command"));
+    set("remote \"origin\"", "uploadpack", &trap(env, "uploadpack"));
+    set("remote \"origin\"", "receivepack", &trap(env, "receivepack"));
+    set("remote \"origin\"", "vcs", &trap(env, "vcs"));
+    set("trailer \"item\"", "cmd", &trap(env, "trailer-cmd"));
+    set("trailer \"item\"", "command", &trap(env, "trailer-command"));
+    set("difftool \"evil\"", "cmd", &trap(env, "difftool"));
+    set("mergetool \"evil\"", "cmd", &trap(env, "mergetool"));
+    set("tar \"evil\"", "command", &trap(env, "tar"));
+    set("browser \"evil\"", "cmd", &trap(env, "browser"));
+    set("hook \"evil\"", "event", "pre-commit");
+    set("hook \"evil\"", "command", &trap(env, "hook-command"));
+    set("extensions", "worktreeConfig", "true");
+    let all = env.path("traps/included-if").display().to_string();
+    set("includeIf \"gitdir:/**\"", "path", &all);
+    set("includeIf \"onbranch:**\"", "path", &all);
     set("include", "path", env.path("traps/included").to_str().unwrap());
     std::fs::write(git.join("config"), config).unwrap();
     let included = format!("[core]\n\tfsmonitor = {}\n", trap(env, "included-fsmonitor"));
     std::fs::write(env.path("traps/included"), included).unwrap();
+    for (path, name) in [
+        (env.path("traps/included-if"), "included-if-fsmonitor"),
+        (git.join("config.worktree"), "worktree-fsmonitor"),
+    ] {
+        std::fs::write(path, format!("[core]\n\tfsmonitor = {}\n", trap(env, name))).unwrap();
+    }
     std::fs::write(env.path("traps/attributes"), "* filter=evil diff=evil merge=evil\n").unwrap();
     for hook in [
         "pre-commit",
@@ -496,6 +521,118 @@ fn nothing_that_is_planted_in_a_workspace_is_ever_run() {
         assert_eq!(blob, "$Id$\r\nnew", "{how}: the exact bytes");
         env.git("repo", ["fsck", "--strict", "--no-dangling"]);
     }
+}
+
+#[test]
+fn nothing_that_is_planted_is_run_by_whatever_else_looks_at_a_workspace() {
+    let env = repo();
+    let plant_all = |folder: &Path| {
+        put(folder, "src/a.txt", "two\n");
+        put(folder, "src/b.txt", "stray\n");
+        plant(&env, folder);
+    };
+    plant_all(&begin(&env, "P1"));
+    for args in [&["status"][..], &["item", "list"], &["doctor"], &["log", "412"]] {
+        let done = env.run_in("repo", args);
+        assert!([0, 1].contains(&done.code), "{args:?}: {done}");
+    }
+    ok(&env, ["item", "begin", "412", "P1", "--again"]);
+    ok(&env, ["item", "abandon"]);
+    plant_all(&begin(&env, "P1"));
+    assert_eq!(end(&env).code, 4, "out of scope");
+    for args in [&["item", "go-on"][..], &["review", "412"], &["render", "412"], &["run", "412"]] {
+        let done = env.run_in("repo", args);
+        assert_eq!(done.code, 0, "{args:?}: {done}");
+    }
+    ok(&env, ["task", "cancel", "412"]);
+    env.run_in("repo", ["task", "remove", "412"]);
+    assert_eq!(std::fs::read_to_string(env.path("sprung")).unwrap_or_default(), "");
+}
+
+#[test]
+fn each_thing_that_is_not_content_is_refused_by_its_name() {
+    type Plant = fn(&TestEnv, &Path);
+    let cases: &[(&str, Plant)] = &[
+        ("a link out of the repository", |_, at| {
+            symlink("../../x", at.join("src/new.txt")).unwrap()
+        }),
+        ("a link into .git", |_, at| symlink("../.git/config", at.join("src/new.txt")).unwrap()),
+        ("a link to the root", |_, at| symlink("..", at.join("src/new.txt")).unwrap()),
+        ("a link that goes nowhere", |_, at| symlink("nowhere", at.join("src/new.txt")).unwrap()),
+        ("a link where a file was", |_, at| {
+            std::fs::remove_file(at.join("src/a.txt")).unwrap();
+            symlink("b.txt", at.join("src/a.txt")).unwrap();
+        }),
+        ("a folder that became a link", |env, at| {
+            std::fs::rename(at.join("src"), env.path("moved")).unwrap();
+            symlink(env.path("moved"), at.join("src")).unwrap();
+        }),
+        ("a link that is not declared, pointed elsewhere", |_, at| {
+            std::fs::remove_file(at.join("link")).unwrap();
+            symlink("src/b.txt", at.join("link")).unwrap();
+        }),
+        ("a link that is not declared, gone", |_, at| {
+            std::fs::remove_file(at.join("link")).unwrap();
+        }),
+        ("a link that is not declared, now a file", |_, at| {
+            std::fs::remove_file(at.join("link")).unwrap();
+            put(at, "link", "src/a.txt");
+        }),
+        ("a repository inside", |env, at| {
+            env.git(at, ["init", "-q", "inner"]);
+            put(at, "inner/x", "x");
+        }),
+        ("another spelling of .git", |_, at| put(at, ".Git/config", "x")),
+        ("a short name of .git", |_, at| put(at, "git~1/config", "x")),
+        ("an unseen character in .git", |_, at| put(at, ".g\u{200c}it/config", "x")),
+        ("a stream of .git", |_, at| put(at, ".git::$INDEX_ALLOCATION/config", "x")),
+        ("a file of the person's checkout under another name", |env, at| {
+            std::fs::hard_link(env.path("repo/src/a.txt"), at.join("src/new.txt")).unwrap();
+        }),
+        ("a pipe", |env, at| {
+            let mut command = env.command("mkfifo", ".");
+            assert_eq!(env.finish(command.arg(at.join("src/new.txt"))).code, 0);
+        }),
+        ("a socket", |_, at| {
+            drop(std::os::unix::net::UnixListener::bind(at.join("src/new.txt")).unwrap());
+        }),
+        ("a submodule with content", |_, at| put(at, "module/x", "x")),
+        ("a submodule that became a file", |_, at| {
+            std::fs::remove_dir(at.join("module")).unwrap();
+            put(at, "module", "x");
+        }),
+    ];
+    let env = repo();
+    symlink("src/a.txt", env.path("repo/link")).unwrap();
+    env.git("repo", ["add", "-A"]);
+    let id = "1".repeat(40);
+    env.git("repo", ["update-index", "--add", "--cacheinfo", "160000", &id, "module"]);
+    env.git("repo", ["commit", "-q", "-m", "link and module"]);
+    env.git("repo", ["update-ref", HEAD, "main"]);
+    let before = everything(&env);
+    let mut told = String::new();
+    for (name, plant) in cases {
+        let args = ["item", "begin", "412", "P1", "--again", "--format", "json"];
+        let value: Value = serde_json::from_str(&ok(&env, args).stdout).unwrap();
+        let folder = PathBuf::from(value["workspace"].as_str().unwrap());
+        let _ = std::fs::create_dir(folder.join("module"));
+        put(&folder, "src/a.txt", "two\n");
+        plant(&env, &folder);
+        let done = env.run_in("repo", ["item", "end", "--format", "json"]);
+        assert_eq!(everything(&env), before, "{name}");
+        let report: Value = serde_json::from_str(&done.stdout).unwrap_or_default();
+        let violations: Vec<_> = report["violations"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|one| one["words"].as_str().unwrap().to_owned())
+            .collect();
+        assert_eq!(done.code, 1, "{name}: {done}");
+        assert!(!violations.is_empty(), "{name}: {done}");
+        told += &format!("{name}: {}\n", violations.join("; "));
+        ok(&env, ["item", "abandon"]);
+    }
+    assert_snapshot!(redact(&env, &told));
 }
 
 #[test]
