@@ -554,7 +554,7 @@ fn each_thing_that_is_not_content_is_refused_by_its_name() {
     type Plant = fn(&TestEnv, &Path);
     let cases: &[(&str, Plant)] = &[
         ("a link out of the repository", |_, at| {
-            symlink("../../x", at.join("src/new.txt")).unwrap()
+            symlink("../../x", at.join("src/new.txt")).unwrap();
         }),
         ("a link into .git", |_, at| symlink("../.git/config", at.join("src/new.txt")).unwrap()),
         ("a link to the root", |_, at| symlink("..", at.join("src/new.txt")).unwrap()),

@@ -293,7 +293,7 @@ fn a_head_that_moved_goes_back_to_review() {
     road.env.git("repo", ["branch", "-q", "-f", "topic", &more]);
     let done = road.run(&["merge", "412"]);
     assert_eq!(done.code, 3, "{done}");
-    assert!(done.stdout.contains(&format!("the head moved from {:.12} to {more:.12}", head)));
+    assert!(done.stdout.contains(&format!("the head moved from {head:.12} to {more:.12}")));
     assert_eq!(tip(&road, Place::Remote, "main"), base);
 
     // Gone altogether.
