@@ -207,9 +207,26 @@ fn an_assignment_to_an_item_that_was_removed_stays_gone() {
 }
 
 #[test]
-fn the_environment_of_git_changes_nothing_of_the_road() {
+fn neither_environment_nor_configuration_of_git_changes_anything_of_the_road() {
     let mut road = road();
     let plain = (road.review(), road.link());
+    // What git would take history, diffs and names from, if it were asked carelessly.
+    let (topic, main) = (road.env.git("repo", ["rev-parse", "topic"]), "main");
+    road.env.git("repo", ["config", "diff.relative", "true"]);
+    road.env.git("repo", ["config", "diff.renames", "false"]);
+    road.env.git("repo", ["config", "core.quotePath", "false"]);
+    road.env.git("repo", ["config", "core.abbrev", "4"]);
+    road.env.git("repo", ["config", "alias.rev-parse", "!false"]);
+    road.env.git("repo", ["config", "alias.log", "!false"]);
+    let tree = road.env.git("repo", ["rev-parse", "topic~1^{tree}"]);
+    let other = road.env.git("repo", ["commit-tree", "-p", main, "-m", "other", &tree]);
+    road.env.git("repo", ["replace", "topic", &other]);
+    road.env.write("repo/.git/info/grafts", format!("{topic}\n"));
+    road.env.write("repo/sub/x", "");
+    assert_eq!(road.review(), plain.0, "replaced and grafted");
+    let done = road.env.run_in("repo/sub", ["review", "412", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Value>(&done.stdout).unwrap(), plain.0, "{done}");
+    assert_eq!(done.stderr, "", "no noise of git");
     for (name, value) in [
         ("GIT_DIR", "/nonexistent"),
         ("GIT_WORK_TREE", "/nonexistent"),
@@ -235,4 +252,71 @@ fn the_environment_of_git_changes_nothing_of_the_road() {
     road.decide(|page| vec![on(&page.segment("sneaked"), json!({"type": "accept"}))]);
     let done = road.ok(&["merge", "412"]);
     assert!(done.stdout.contains("Merged #412 as "), "{done}");
+}
+
+#[test]
+fn a_page_proves_itself_also_after_choices_of_its_own_second() {
+    let road = road();
+    let page = road.page();
+    let rendered = road.ok(&["render", "412", "--format", "json"]).stdout;
+    let rendered: Value = serde_json::from_str(&rendered).unwrap();
+    std::fs::copy(rendered["path"].as_str().unwrap(), road.env.path("page.html")).unwrap();
+    let stray = page.segment("sneaked");
+    road.save(&page, &[road.decision(on(&stray, json!({"type": "assign", "item": "P1"})))]);
+    let verify = || road.run(&["verify", "../page.html", "../decisions.json", "--repo", "."]);
+    assert_eq!(verify().code, 0, "{}", verify());
+    assert_eq!(road.apply().0, ["applied assign"]);
+    let done = verify();
+    assert_eq!(done.code, 0, "the clock of both is the same: {done}");
+    // One character of the form, and it proves nothing.
+    let html = std::fs::read_to_string(road.env.path("page.html")).unwrap();
+    let at = html.find(&page.payload_b64).unwrap() + 60;
+    let mut bytes = html.into_bytes();
+    bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+    road.env.write("page.html", bytes);
+    let done = verify();
+    assert_eq!(done.code, 1, "{done}");
+}
+
+#[test]
+fn what_was_asked_for_and_never_done_keeps_no_task_from_being_removed() {
+    let mut road = road();
+    let reject = |road: &Road| {
+        road.decide(|_| {
+            vec![
+                json!({"type": "request_change", "item": "P2", "text": "Less."}),
+                json!({"type": "reject", "summary": "Once more."}),
+            ]
+        });
+    };
+    reject(&road);
+    assert!(road.blockers().iter().any(|words| words.contains("Make the next revision")));
+    road.revise(|plan| plan["summary"] = json!("Less."));
+    assert!(!road.blockers().iter().any(|words| words.contains("Make the next revision")));
+    reject(&road);
+    road.ok(&["task", "cancel", "412", "-q"]);
+    let done = road.run(&["task", "remove", "412"]);
+    assert_eq!(done.code, 0, "{done}");
+}
+
+#[test]
+fn a_request_keeps_the_lines_that_it_was_made_on() {
+    let road = road();
+    let page = road.page();
+    let old = page.segment("    one();\n");
+    assert_eq!(old["op"], "-");
+    let request = json!({
+        "type": "request_change", "item": "P1", "from": 1, "to": 1, "text": "Keep it.",
+    });
+    road.save(&page, &[road.decision(on(&old, request))]);
+    road.work("P1", &[("a.rs", Some("fn f() {\n    one(1, 2);\n}\n\nfn g() {\n    two();\n}\n"))]);
+    road.review();
+    assert_eq!(road.apply().0, ["applied request_change"], "made on an older page");
+    let review = road.review();
+    assert_eq!(review["items"][0]["pending_requests"], 1);
+    let html = road.page().html;
+    assert!(html.contains("Keep it."));
+    let text = road.ok(&["review", "412", "P1"]).stdout;
+    assert!(text.contains("Keep it."), "{text}");
+    assert!(text.contains("    one();"), "the line as it was, told with it: {text}");
 }
