@@ -326,7 +326,7 @@ fn killed_anywhere_and_run_again_everything_is_recorded_once() {
     road.save(&page, &everything(&road, &page));
     road.keep();
     let before = road.state();
-    road.killed_everywhere(&["apply", "../decisions.json"], "", |road, name| {
+    road.killed_everywhere(&["apply", "../decisions.json"], |road, name| {
         let log = || road.ok(&["log", "412", "--format", "json"]).stdout;
         let n_decisions = || log().matches("\"kind\": \"decision\"").count();
         let recorded = n_decisions();

@@ -149,10 +149,7 @@ fn the_reviewed_pair_lands_and_nothing_else_moves() {
         // Once more: nothing to do, said so.
         let again = road.run(&["merge", "412"]);
         assert_eq!(again.code, 0, "{again}");
-        assert_snapshot!(
-            "again",
-            shown(&road, &again).replace("the remote origin", "this repository")
-        );
+        assert_snapshot!(format!("again_{place:?}"), shown(&road, &again));
         assert_eq!(tip(&road, place, "main"), commit);
         road.ok(&["task", "remove", "412"]);
     }
@@ -432,7 +429,7 @@ fn killed_between_any_two_steps_it_lands_exactly_once_without_a_remote() {
 fn killed(place: Place) {
     let mut road = ready(place);
     let before = pair(&road);
-    road.killed_everywhere(&["merge", "412"], "", |road, name| {
+    road.killed_everywhere(&["merge", "412"], |road, name| {
         let landed = tip(road, place, "main");
         let done = road.run(&["merge", "412"]);
         assert_eq!(done.code, 0, "{name}: {done}");
@@ -512,8 +509,7 @@ fn a_file_with_everything_lands_and_killed_anywhere_lands_once() {
     assert_eq!(done.code, 0, "{done}");
     assert_snapshot!("apply_merges", shown(&road, &done));
     assert_landed(&road, Place::Remote, &before, "in one file");
-    let until = "apply: before carrying out";
-    road.killed_everywhere(&["apply", "../decisions.json"], until, |road, name| {
+    road.killed_everywhere(&["apply", "../decisions.json"], |road, name| {
         let log = || road.ok(&["log", "412", "--format", "json"]).stdout;
         let n_decisions = || log().matches("\"kind\": \"decision\"").count();
         let recorded = n_decisions();

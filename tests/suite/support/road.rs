@@ -272,14 +272,9 @@ impl Road {
         }
     }
 
-    /// Runs codeboost once for every point at which it can be killed, the last being `until` if it
-    /// is passed, each time on what was kept, killed there; then calls `check` with that point.
-    pub(crate) fn killed_everywhere(
-        &mut self,
-        args: &[&str],
-        until: &str,
-        check: impl Fn(&Self, &str),
-    ) {
+    /// Runs codeboost once for every point at which it can be killed, each time on what was kept,
+    /// killed there; then calls `check` with that point.
+    pub(crate) fn killed_everywhere(&mut self, args: &[&str], check: impl Fn(&Self, &str)) {
         self.again();
         self.env.set("CODEBOOST_CRASH_LOG", self.env.path("points").to_str().unwrap());
         self.run(args);
@@ -292,9 +287,6 @@ impl Road {
             self.env.set("CODEBOOST_CRASH_AT", "");
             assert_eq!(done.code, -1, "{name}: {done}");
             check(self, &format!("killed at point {} ({name})", n + 1));
-            if name == until {
-                break;
-            }
         }
     }
 
