@@ -281,8 +281,14 @@ impl Remote {
         match ended.code {
             Some(0) => Reported::Accepted,
             Some(_) if !refused.is_empty() => {
-                let reasons: Vec<_> =
-                    refused.iter().filter_map(|line| line.split('\t').nth(2)).collect();
+                // Flag, source and destination, summary.
+                let reason = |line: &&str| {
+                    let mut fields = line.split('\t').skip(1);
+                    let to = fields.next()?.rsplit(':').next()?;
+                    let branch = to.strip_prefix("refs/heads/").unwrap_or(to);
+                    Some(format!("{branch}: {}", fields.next()?))
+                };
+                let reasons: Vec<_> = refused.iter().filter_map(reason).collect();
                 Reported::Refused(join(&words, &reasons.join("\n")))
             }
             Some(_) => Reported::Unclear(words),
