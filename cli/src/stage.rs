@@ -1,7 +1,7 @@
 //! Writing outputs whole, and saying whether a stage has anything to do.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 /// A file operation that failed, with its path.
@@ -55,7 +55,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// # Errors
 /// [`FileError`] naming the path.
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    if std::fs::read(path).is_ok_and(|old| old == bytes) {
+    if holds(path, bytes).unwrap_or(false) {
         return Ok(false);
     }
     write(path, bytes).map(|()| true)
@@ -69,8 +69,28 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
 /// # Errors
 /// [`FileError`] naming the path.
 pub fn write_again(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let differs = std::fs::read(path).map_or(true, |old| old != bytes);
+    let differs = !holds(path, bytes).unwrap_or(false);
     write(path, bytes).map(|()| differs)
+}
+
+/// Whether a file has exactly these bytes. It is read piece by piece: outputs may be large.
+fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    if file.metadata()?.len() != bytes.len() as u64 {
+        return Ok(false);
+    }
+    let mut piece = [0; 1 << 14];
+    let mut rest = bytes;
+    loop {
+        let n = file.read(&mut piece)?;
+        if n == 0 {
+            return Ok(rest.is_empty());
+        }
+        match rest.strip_prefix(&piece[..n]) {
+            Some(after) => rest = after,
+            None => return Ok(false),
+        }
+    }
 }
 
 /// Writes a file that nobody needs after a crash: not synced, not renamed.

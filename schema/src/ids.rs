@@ -134,11 +134,12 @@ impl Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
-        use std::fmt::Write as _;
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
         for byte in sha2::Sha256::digest(bytes) {
-            let _ = write!(text, "{byte:02x}");
+            text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+            text.push(char::from(DIGITS[usize::from(byte & 15)]));
         }
         Self(text.into())
     }

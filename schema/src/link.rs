@@ -600,18 +600,29 @@ pub fn file_meta(change: Change, file: &FileEntry) -> Value {
 #[must_use]
 pub fn segment_key(file: &FileEntry, body: &Body, copy: u64, copies: u64) -> SegmentKey {
     let (kind, op, content) = match body {
-        Body::Text(text) => ("text", Some(text.op), Value::from(text.text.canonical())),
-        Body::File(change) => ("file", None, file_meta(*change, file)),
+        Body::Text(text) => {
+            let op = match text.op {
+                Op::Add => "\"+\"",
+                Op::Remove => "\"-\"",
+            };
+            ("text", op, format!("\"{}\"", text.text.canonical()).into_bytes())
+        }
+        Body::File(change) => ("file", "null", canonical::to_bytes(&file_meta(*change, file))),
     };
-    canonical::digest(&json!({
-        "path": file.path.canonical(),
-        "old_path": file.old_path.as_ref().map(RepoBytes::canonical),
-        "kind": kind,
-        "op": op,
-        "content": content,
-        "copy": copy,
-        "copies": copies,
-    }))
+    // In canonical form by hand: there is one for each segment, and base64 needs no escapes.
+    let old_path = file
+        .old_path
+        .as_ref()
+        .map_or("null".to_owned(), |path| format!("\"{}\"", path.canonical()));
+    let path = file.path.canonical();
+    let mut text = Vec::with_capacity(content.len() + path.len() + old_path.len() + 96);
+    text.extend_from_slice(b"{\"content\":");
+    text.extend_from_slice(&content);
+    let rest = format!(
+        ",\"copies\":{copies},\"copy\":{copy},\"kind\":\"{kind}\",\"old_path\":{old_path},\"op\":{op},\"path\":\"{path}\"}}"
+    );
+    text.extend_from_slice(rest.as_bytes());
+    Digest::of(&text)
 }
 
 impl Serialize for Segment {
@@ -736,5 +747,55 @@ impl<'de> Deserialize<'de> for Segment {
             coarse: wire.coarse,
             body,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_of_the_canonical_form() {
+        let side = Side {
+            mode: "100644".to_owned(),
+            kind: SideKind::Blob,
+            oid: ObjectId::parse(&"1".repeat(40)).unwrap(),
+            size: Some(2),
+            lines: 1,
+            binary: false,
+            target: None,
+        };
+        let file = FileEntry {
+            path: b"a\"\xff".as_slice().into(),
+            old_path: Some(b"b".as_slice().into()),
+            status: FileStatus::Renamed,
+            similarity: Some(50),
+            old: Some(side.clone()),
+            new: Some(side),
+        };
+        let text = Body::Text(Text {
+            op: Op::Remove,
+            start: 1,
+            lines: 1,
+            text: b"x\n".as_slice().into(),
+            context: b"".as_slice().into(),
+            hunk: 0,
+            shares_hunk_with: Vec::new(),
+        });
+        let change = Change { rename: true, ..Change::default() };
+        let meta = file_meta(change, &file);
+        for (body, kind, op, content) in [
+            (text, "text", json!("-"), json!("eAo=")),
+            (Body::File(change), "file", Value::Null, meta),
+        ] {
+            for file in [file.clone(), FileEntry { old_path: None, ..file.clone() }] {
+                let wanted = canonical::digest(&json!({
+                    "path": file.path.canonical(),
+                    "old_path": file.old_path.as_ref().map(RepoBytes::canonical),
+                    "kind": kind, "op": op, "content": content, "copy": 2, "copies": 3,
+                }));
+                assert_eq!(segment_key(&file, &body, 2, 3), wanted);
+            }
+        }
     }
 }

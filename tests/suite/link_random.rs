@@ -6,11 +6,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use base64::Engine as _;
 use serde_json::{Value, json};
 
 use crate::support::TestEnv;
-use crate::support::histories::{self, Content, File, History, Shape, Tree};
+use crate::support::diffs::{self, bytes, lines};
+use crate::support::histories::{self, Content, File, History, Shape, Tree, reaches};
+use crate::support::oracle;
 
 fn n_histories(default: usize) -> usize {
     std::env::var("CODEBOOST_HISTORIES").map_or(default, |n| n.parse().unwrap())
@@ -18,19 +19,6 @@ fn n_histories(default: usize) -> usize {
 
 fn first_seed() -> u64 {
     std::env::var("CODEBOOST_FIRST_SEED").map_or(0, |n| n.parse().unwrap())
-}
-
-fn bytes(value: &Value, key: &str) -> Option<Vec<u8>> {
-    if let Some(text) = value[key].as_str() {
-        return Some(text.as_bytes().to_vec());
-    }
-    let base64 = value[format!("{key}_b64")].as_str()?;
-    Some(base64::engine::general_purpose::STANDARD.decode(base64).unwrap())
-}
-
-/// Lines with their terminators.
-fn lines(text: &[u8]) -> Vec<&[u8]> {
-    text.split_inclusive(|b| *b == b'\n').collect()
 }
 
 fn is_binary(text: &[u8]) -> bool {
@@ -58,6 +46,50 @@ struct Blame {
     /// Blame names another commit of the range. Blame compares by Myers' diff, we by histogram:
     /// which of several equal lines is the new one is then another one.
     repeated: usize,
+}
+
+/// What was compared about removed lines, and how it came out.
+#[derive(Default, Debug)]
+struct Removed {
+    /// Removed lines in all.
+    lines: usize,
+    /// Who removed the line, by the second opinion, is among the segment's commits.
+    agree: usize,
+    /// Of several commits that removed it on different branches the segment names another one: the
+    /// one whose lines the head has.
+    several: usize,
+    /// The second opinion holds the line to be alive, or to have gone with others, and the segment
+    /// carries the tag `realigned`: git's final diff pairs the lines otherwise than the steps.
+    realigned: usize,
+    /// Another one is named. An equal line stands elsewhere in the file of some commit, or lines
+    /// moved: which of them went is then a matter of alignment. Blame's is Myers', the oracle's a
+    /// longest common subsequence, ours histogram's.
+    repeated: usize,
+}
+
+impl Removed {
+    fn add(&mut self, other: &Self) {
+        self.lines += other.lines;
+        self.agree += other.agree;
+        self.several += other.several;
+        self.realigned += other.realigned;
+        self.repeated += other.repeated;
+    }
+
+    /// Of the lines that both hold to be gone at most one in twenty-five may be another's.
+    #[track_caller]
+    fn is_close(&self) {
+        println!("{self:?}");
+        assert!(self.lines > 500, "{self:?}");
+        assert!(self.repeated * 25 <= self.lines - self.realigned, "{self:?}");
+    }
+}
+
+/// Everything that was compared and counted.
+#[derive(Default)]
+struct Counts {
+    blame: Blame,
+    removed: Removed,
 }
 
 impl Blame {
@@ -169,81 +201,11 @@ impl Checked<'_> {
         }
     }
 
-    /// The same removed and added lines as git's diff.
+    /// The same files, removed and added lines as git's diff.
     fn same_as_diff(&mut self) {
-        let range = [
-            &self.history.commits[self.history.base].id,
-            &self.history.commits[self.history.head].id,
-        ];
-        let args = ["-c", "core.quotePath=false", "diff-tree", "-r", "-p", "-U0", "--histogram"];
-        let more = ["--indent-heuristic", "-M50%", "-l1000", "--no-rename-empty", "--full-index"];
-        let mut command = self.env.command("git", "repo");
-        command.args(args).args(more).args(range);
-        let out = command.output().unwrap().stdout;
-        // Per pair of blobs: removed and added line numbers.
-        let mut wanted: BTreeMap<String, Vec<(char, usize)>> = BTreeMap::new();
-        let mut index = String::new();
-        let mut rest = lines(&out).into_iter();
-        while let Some(line) = rest.next() {
-            let line = String::from_utf8_lossy(line);
-            if let Some(ids) = line.strip_prefix("index ") {
-                index = ids.split_whitespace().next().unwrap().to_owned();
-            } else if let Some(hunk) = line.strip_prefix("@@ -") {
-                let mut sides = hunk.split(" @@").next().unwrap().split(" +").map(|side| {
-                    let (start, n) = side.split_once(',').unwrap_or((side, "1"));
-                    (start.parse::<usize>().unwrap(), n.parse::<usize>().unwrap())
-                });
-                let (old, new) = (sides.next().unwrap(), sides.next().unwrap());
-                let entry = wanted.entry(index.clone()).or_default();
-                entry.extend((old.0..old.0 + old.1).map(|line| ('-', line)));
-                entry.extend((new.0..new.0 + new.1).map(|line| ('+', line)));
-                for _ in 0..old.1 + new.1 {
-                    rest.next();
-                }
-            }
-        }
-        let mut shown: BTreeMap<String, Vec<(char, usize)>> = BTreeMap::new();
-        let files = self.link["files"].as_array().unwrap();
-        // A change of type is a deletion and an addition to git; links and submodules have no
-        // lines to us.
-        let none = "0".repeat(40);
-        let index = |file: &Value, op: char| {
-            let id = |side: &str| file[side]["oid"].as_str().unwrap_or(&none).to_owned();
-            match (file["status"] == "type", op) {
-                (true, '-') => format!("{}..{none}", id("old")),
-                (true, _) => format!("{none}..{}", id("new")),
-                (false, _) => format!("{}..{}", id("old"), id("new")),
-            }
-        };
-        let mut without_lines = BTreeSet::new();
-        for file in files {
-            for (side, op) in [("old", '-'), ("new", '+')] {
-                if !file[side].is_null() && file[side]["kind"] != "blob" {
-                    without_lines.insert(index(file, op));
-                }
-            }
-        }
-        for segment in self.link["segments"].as_array().unwrap() {
-            if segment["kind"] != "text" {
-                continue;
-            }
-            let file = &files[segment["file"].as_u64().unwrap() as usize];
-            let op = segment["op"].as_str().unwrap().chars().next().unwrap();
-            let start = segment["old_start"].as_u64().or(segment["new_start"].as_u64()).unwrap();
-            let n = segment["lines"].as_u64().unwrap();
-            let range = (start..start + n).map(|line| (op, line as usize));
-            shown.entry(index(file, op)).or_default().extend(range);
-        }
-        wanted.retain(|index, _| !without_lines.contains(index));
-        shown.retain(|index, _| !without_lines.contains(index));
-        for all in wanted.values_mut().chain(shown.values_mut()) {
-            all.sort_unstable();
-        }
-        if wanted != shown {
-            let differs = |index: &&String| wanted.get(*index) != shown.get(*index);
-            let index = wanted.keys().chain(shown.keys()).find(differs).unwrap();
-            let (wanted, shown) = (wanted.get(index), shown.get(index));
-            self.fault(format!("{index}: git has {wanted:?}, the link {shown:?}"));
+        let ends = [self.history.base, self.history.head].map(|n| &*self.history.commits[n].id);
+        if let Some(difference) = diffs::difference(self.env, "repo", ends, &self.link) {
+            self.fault(difference);
         }
     }
 
@@ -372,19 +334,84 @@ impl Checked<'_> {
     }
 }
 
-fn reaches(history: &History, from: usize, to: usize) -> bool {
-    let mut todo = vec![from];
-    while let Some(at) = todo.pop() {
-        if at == to {
-            return true;
-        }
-        todo.extend(history.commits[at].parents.iter().filter(|parent| **parent >= to));
+impl Checked<'_> {
+    fn range(&self) -> BTreeSet<usize> {
+        let history = self.history;
+        let is_in =
+            |n: &usize| reaches(history, history.head, *n) && !reaches(history, history.base, *n);
+        (0..history.commits.len()).filter(is_in).collect()
     }
-    false
+
+    /// Compares the commits of removed lines with `git blame --reverse` on linear histories, and
+    /// with a slow oracle on others.
+    fn removed(&mut self, is_linear: bool, counts: &mut Removed) {
+        let range = self.range();
+        let removals = match is_linear {
+            true => self.reverse_blame(),
+            false => oracle::removals(self.env, self.history, &range),
+        };
+        let files = self.link["files"].as_array().unwrap().clone();
+        for segment in self.link["segments"].as_array().unwrap().clone() {
+            if segment["kind"] != "text" || segment["op"] != "-" {
+                continue;
+            }
+            let file = &files[segment["file"].as_u64().unwrap() as usize];
+            let path = bytes(file, "old_path").unwrap();
+            let start = segment["old_start"].as_u64().unwrap() as usize - 1;
+            let n = segment["lines"].as_u64().unwrap() as usize;
+            let has_tag =
+                segment["tags"].as_array().unwrap().iter().any(|tag| tag["tag"] == "realigned");
+            let named: BTreeSet<&str> = segment["commits"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|id| id.as_str().unwrap())
+                .collect();
+            for line in start..start + n {
+                counts.lines += 1;
+                let removers = removals.get(&(path.clone(), line));
+                let is_named = |n: &usize| named.contains(self.history.commits[*n].id.as_str());
+                match removers.map(Vec::as_slice) {
+                    Some([first, ..]) if is_named(first) => counts.agree += 1,
+                    Some([_, more @ ..]) if more.iter().any(is_named) => counts.several += 1,
+                    _ if has_tag => counts.realigned += 1,
+                    _ => counts.repeated += 1,
+                }
+            }
+        }
+    }
+
+    /// By line of the base: the commit after the last one that has the line.
+    fn reverse_blame(&self) -> oracle::Removals {
+        use std::os::unix::ffi::OsStrExt as _;
+        let commits = &self.history.commits;
+        let ends = format!("{}..{}", commits[self.history.base].id, commits[self.history.head].id);
+        let mut removals = oracle::Removals::new();
+        for (path, file) in self.tree(self.history.base) {
+            let Content::Text(text) = &file.content else { continue };
+            if text.is_empty() {
+                continue;
+            }
+            let mut command = self.env.command("git", "repo");
+            command.args(["blame", "-s", "-l", "--reverse", &ends, "--"]);
+            command.arg(std::ffi::OsStr::from_bytes(path));
+            let out = command.output().unwrap();
+            assert!(out.status.success(), "{}", String::from_utf8_lossy(&out.stderr));
+            for (n, line) in lines(&out.stdout).iter().enumerate() {
+                let id = String::from_utf8_lossy(line);
+                let id = id.trim_start_matches('^').split(' ').next().unwrap();
+                let last = commits.iter().position(|commit| commit.id.starts_with(id)).unwrap();
+                if last < self.history.head {
+                    removals.insert((path.clone(), n), vec![last + 1]);
+                }
+            }
+        }
+        removals
+    }
 }
 
 /// Links the histories of so many seeds and checks each.
-fn check(shape: Shape, default: usize, with_blame: bool) -> Blame {
+fn check(shape: Shape, default: usize, with_blame: bool) -> Counts {
     let env = TestEnv::new();
     let seeds = first_seed()..first_seed() + n_histories(default) as u64;
     let mut all: Vec<History> = seeds.map(|seed| histories::history(seed, shape)).collect();
@@ -410,7 +437,7 @@ fn check(shape: Shape, default: usize, with_blame: bool) -> Blame {
         json!({"schema_version": 1, "commits": mine.collect::<serde_json::Map<_, _>>()})
     };
     let next = AtomicUsize::new(0);
-    let result: Mutex<(Vec<String>, Blame)> = Mutex::default();
+    let result: Mutex<(Vec<String>, Counts)> = Mutex::default();
     std::thread::scope(|scope| {
         for _ in 0..2 {
             scope.spawn(|| {
@@ -434,7 +461,7 @@ fn check(shape: Shape, default: usize, with_blame: bool) -> Blame {
                         "-o",
                         "-",
                     ]);
-                    let mut blame = Blame::default();
+                    let mut counts = Counts::default();
                     let faults = if done.code == 0 {
                         let link = serde_json::from_str(&done.stdout).unwrap();
                         let mut checked = Checked { env: &env, history, link, faults: Vec::new() };
@@ -442,7 +469,8 @@ fn check(shape: Shape, default: usize, with_blame: bool) -> Blame {
                         checked.same_as_diff();
                         checked.rows();
                         if with_blame {
-                            checked.blame(&mut blame);
+                            checked.blame(&mut counts.blame);
+                            checked.removed(!shape.has_branches, &mut counts.removed);
                         }
                         checked.faults
                     } else {
@@ -450,23 +478,26 @@ fn check(shape: Shape, default: usize, with_blame: bool) -> Blame {
                     };
                     let mut result = result.lock().unwrap();
                     result.0.extend(faults);
-                    result.1.add(&blame);
+                    result.1.blame.add(&counts.blame);
+                    result.1.removed.add(&counts.removed);
                 }
             });
         }
     });
-    let (mut faults, blame) = result.into_inner().unwrap();
+    let (mut faults, counts) = result.into_inner().unwrap();
     faults.sort();
     let n_faults = faults.len();
     faults.truncate(10);
     assert!(faults.is_empty(), "{n_faults} faults, such as\n{}", faults.join("\n"));
-    blame
+    counts
 }
 
 #[test]
 fn linear_histories_come_out_whole_and_owned() {
     let shape = Shape { n_commits: 14, has_branches: false, foreign: 15 };
-    check(shape, 250, true).is_close();
+    let counts = check(shape, 250, true);
+    counts.blame.is_close();
+    counts.removed.is_close();
 }
 
 #[test]
@@ -478,5 +509,7 @@ fn nothing_of_a_fully_owned_history_is_unplanned() {
 #[test]
 fn histories_with_merges_come_out_whole_and_owned() {
     let shape = Shape { n_commits: 24, has_branches: true, foreign: 15 };
-    check(shape, 150, true).is_close();
+    let counts = check(shape, 150, true);
+    counts.blame.is_close();
+    counts.removed.is_close();
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use codeboost_schema::canonical;
-use codeboost_schema::ids::Digest;
+use codeboost_schema::ids::{CommitId, Digest};
 use codeboost_schema::ledger::Ledger;
 use codeboost_schema::link::{Link, Row};
 use codeboost_schema::plan::Plan;
@@ -189,7 +189,14 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
         Some(folder) => Repository::open_at(context, &context.path(folder))?,
         None => Repository::open(context)?,
     };
+    let objects = Objects::open(repository.git())?;
     let resolve = |name: &str, what: &str| {
+        // A whole id of a commit needs no asking.
+        if let Ok(id) = CommitId::parse(name)
+            && objects.commit(&id).is_ok()
+        {
+            return Ok(id);
+        }
         repository.git().resolve(name)?.ok_or_else(|| {
             Error::failed(format!("the {what} {} names no commit", plain_line(name)))
                 .hint("name a branch, a tag or a commit id; git log --oneline lists commits")
@@ -212,7 +219,6 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
             .context(format!("can't read the ledger {}", files.ledger.display()))
             .hint("schema/ledger.schema.json says what a ledger is; each commit id is whole")
     })?;
-    let objects = Objects::open(repository.git())?;
     let output = args.output.as_deref().unwrap_or(Path::new("link.json"));
     if args.verify {
         return verify(context, &context.path(output), &objects, (&base, &head), &plan, None);
@@ -232,7 +238,11 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
     };
     let linked = assemble::link(&history, &plan, &ledger, &objects, &options);
     progress.end();
-    put(context, &linked?, output)
+    let linked = linked?;
+    let outcome = put(context, &linked, output);
+    // The process ends here: taking hundreds of thousands of values apart is left to that.
+    std::mem::forget((linked, history));
+    outcome
 }
 
 /// The bytes of `link.json`: one line for each file and segment.
@@ -271,7 +281,7 @@ fn verify(
     context: &Context,
     path: &Path,
     objects: &Objects,
-    (base, head): (&codeboost_schema::ids::CommitId, &codeboost_schema::ids::CommitId),
+    (base, head): (&CommitId, &CommitId),
     plan: &Plan,
     expected: Option<&[u8]>,
 ) -> Result {
@@ -308,8 +318,8 @@ fn verify(
 struct Summary<'a> {
     output: String,
     wrote: bool,
-    base: &'a codeboost_schema::ids::CommitId,
-    head: &'a codeboost_schema::ids::CommitId,
+    base: &'a CommitId,
+    head: &'a CommitId,
     files: usize,
     segments: usize,
     rows: &'a [codeboost_schema::link::RowSummary],

@@ -26,6 +26,9 @@ use crate::link::history::{
 /// Bytes of unpacked objects that one reader keeps, as bases of deltas.
 const PACK_CACHE_BYTES: usize = 24 << 20;
 
+/// A larger buffer for unpacking is given back at once.
+const MAX_BUFFER_BYTES: usize = 4 << 20;
+
 /// Renames are sought among at most this many files of one side.
 pub const RENAME_LIMIT: u32 = 1000;
 /// Files are the same file from this similarity on, in percent.
@@ -161,11 +164,7 @@ impl Objects {
     /// [`ReadError`] when git can't be asked or the folder can't be opened.
     pub fn open(git: &Git<'_>) -> Result<Self, ReadError> {
         let common = git.common_dir()?;
-        let answer = git.output(["rev-parse", "--show-object-format"])?;
-        let format = match answer.trim_ascii() {
-            b"sha256" => ObjectFormat::Sha256,
-            _ => ObjectFormat::Sha1,
-        };
+        let format = if git.is_sha256()? { ObjectFormat::Sha256 } else { ObjectFormat::Sha1 };
         let folder = common.join("objects");
         let absence = if common.join("shallow").exists() {
             Absence::Shallow
@@ -357,22 +356,28 @@ fn has_promisor(objects: &Path) -> bool {
 struct Reader<'a> {
     objects: &'a Objects,
     handle: Option<Handle>,
+    /// Grows to the largest content and to what unpacking it takes.
+    buffer: Vec<u8>,
 }
 
 impl Blobs for Objects {
     fn reader(&self) -> Box<dyn BlobReader + '_> {
-        Box::new(Reader { objects: self, handle: Some(self.handle()) })
+        Box::new(Reader { objects: self, handle: Some(self.handle()), buffer: Vec::new() })
     }
 }
 
 impl BlobReader for Reader<'_> {
     fn blob(&mut self, oid: &ObjectId) -> Result<Arc<Vec<u8>>, BlobError> {
         let handle = self.handle.get_or_insert_with(|| self.objects.handle());
-        let mut buffer = Vec::new();
         self.objects
-            .read_into(handle, oid.as_str(), "blob", &mut buffer)
+            .read_into(handle, oid.as_str(), "blob", &mut self.buffer)
             .map_err(|error| BlobError(Box::new(error)))?;
-        Ok(Arc::new(buffer))
+        // Unpacking leaves room for the deltas behind the content: that is not kept.
+        let content = self.buffer.as_slice().to_vec();
+        if self.buffer.capacity() > MAX_BUFFER_BYTES {
+            self.buffer = Vec::new();
+        }
+        Ok(Arc::new(content))
     }
 }
 

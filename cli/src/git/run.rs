@@ -30,6 +30,16 @@ pub struct Git<'a> {
     config: Vec<String>,
     env: Vec<(&'static str, OsString)>,
     with_person: bool,
+    /// What was told when the repository was found.
+    found: Option<Found>,
+}
+
+/// What git says about a repository when it finds it.
+#[derive(Debug, Clone)]
+struct Found {
+    common_dir: PathBuf,
+    is_sha256: bool,
+    is_bare: bool,
 }
 
 /// A git command that failed or answered what can't be understood.
@@ -86,6 +96,7 @@ impl<'a> Git<'a> {
             config: Vec::new(),
             env: Vec::new(),
             with_person: false,
+            found: None,
         }
     }
 
@@ -98,7 +109,8 @@ impl<'a> Git<'a> {
         let probe = Self::at(context, folder.join(".git"));
         // Whether to trust a repository of another owner is the person's own setting.
         let mut command = probe.with_person().base(folder);
-        command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
+        command.args(["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
+        command.args(["--show-object-format", "--is-bare-repository"]);
         let done = finish(command, None)?;
         if done.code != Some(0) && done.stderr.contains("dubious ownership") {
             return Err(GitError::NotOwned(folder.to_owned()));
@@ -106,7 +118,21 @@ impl<'a> Git<'a> {
         if done.code != Some(0) {
             return Err(GitError::NoRepository(folder.to_owned()));
         }
-        Ok(Self { git_dir: PathBuf::from(os_text(trim(&done.stdout))), ..probe })
+        let lines: Vec<&[u8]> = trim(&done.stdout).split(|b| *b == b'\n').collect();
+        let path = |text: &[u8]| PathBuf::from(os_text(text));
+        if let [git_dir, common_dir, format, is_bare] = lines[..] {
+            let found = Found {
+                common_dir: path(common_dir),
+                is_sha256: format == b"sha256",
+                is_bare: is_bare == b"true",
+            };
+            return Ok(Self { git_dir: path(git_dir), found: Some(found), ..probe });
+        }
+        // A path with a line feed in it: asked for alone.
+        let mut command = probe.with_person().base(folder);
+        command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
+        let done = finish(command, None)?;
+        Ok(Self { git_dir: path(trim(&done.stdout)), ..probe })
     }
 
     /// The same repository with the person's own configuration and environment, for fetching and
@@ -149,8 +175,22 @@ impl<'a> Git<'a> {
     /// # Errors
     /// [`GitError`] when git can't tell.
     pub fn common_dir(&self) -> Result<PathBuf, GitError> {
+        if let Some(found) = &self.found {
+            return Ok(found.common_dir.clone());
+        }
         let out = self.output(["rev-parse", "--path-format=absolute", "--git-common-dir"])?;
         Ok(PathBuf::from(os_text(trim(&out))))
+    }
+
+    /// Whether objects are named by SHA-256.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't tell.
+    pub fn is_sha256(&self) -> Result<bool, GitError> {
+        match &self.found {
+            Some(found) => Ok(found.is_sha256),
+            None => Ok(trim(&self.output(["rev-parse", "--show-object-format"])?) == b"sha256"),
+        }
     }
 
     /// The root of the work tree; `None` for a bare repository.
@@ -158,6 +198,9 @@ impl<'a> Git<'a> {
     /// # Errors
     /// [`GitError`] when git can't be started.
     pub fn work_tree(&self, folder: &Path) -> Result<Option<PathBuf>, GitError> {
+        if self.found.as_ref().is_some_and(|found| found.is_bare) {
+            return Ok(None);
+        }
         let mut command = self.with_person().base(folder);
         command.args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
         let done = finish(command, None)?;

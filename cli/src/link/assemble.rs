@@ -1,6 +1,5 @@
 //! The whole of linking: lineages side by side, then what needs all of them.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -10,6 +9,7 @@ use codeboost_schema::link::{
     Attributed, Body, DiffSettings, InScope, Link, PlanRef, Row, RowSummary, Scope, Segment, Side,
 };
 use codeboost_schema::plan::Plan;
+use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::config::Glob;
@@ -19,7 +19,7 @@ use crate::link::moves;
 use crate::link::place::{Places, UnknownItem};
 use crate::link::reach::Reach;
 use crate::link::realign::Aligner;
-use crate::link::replay::{Body as FileBody, Replay};
+use crate::link::replay::{Body as FileBody, Replay, Stop};
 use crate::link::segment::{Linked, Splitter};
 use crate::link::touch::Touches;
 use crate::link::verify::{self, VerifyError};
@@ -98,11 +98,17 @@ pub fn link(
     let done: Vec<Result<Vec<(u32, Linked)>, LinkError>> = lineages
         .par_iter()
         .map(|lineage| {
-            if is_over.load(Ordering::Relaxed) || options.is_over.is_some_and(|is_over| is_over()) {
-                is_over.store(true, Ordering::Relaxed);
+            let ask = || {
+                let now =
+                    is_over.load(Ordering::Relaxed) || options.is_over.is_some_and(|ask| ask());
+                is_over.fetch_or(now, Ordering::Relaxed);
+                now
+            };
+            if ask() {
                 return Err(LinkError::Over);
             }
-            let linked = link_lineage(history, lineage, &reach, &places, options.generated, blobs)?;
+            let generated = options.generated;
+            let linked = link_lineage(history, lineage, &reach, &places, generated, blobs, &ask)?;
             let now = n_done.fetch_add(linked.len() as u64, Ordering::Relaxed);
             if let Some(progress) = options.progress {
                 progress(now + linked.len() as u64, n_files);
@@ -152,18 +158,20 @@ fn link_lineage(
     places: &Places<'_>,
     generated: &[Glob],
     blobs: &dyn Blobs,
+    is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<(u32, Linked)>, LinkError> {
     let mut replay = Replay::new(history, lineage, reach, blobs.reader());
-    let head = replay.run()?;
+    let head = replay.run(is_over).map_err(|stop| match stop {
+        Stop::Blob(error) => error.into(),
+        Stop::Over => LinkError::Over,
+    })?;
     let touches = Touches::new(replay, head);
     let aligner = Aligner::new(history, &lineage.finals, touches);
-    let mut reader = blobs.reader();
     let mut splitter = Splitter {
         history,
         places,
         generated: &|path| generated.iter().any(|glob| glob.matches(path)),
         aligner,
-        target: &mut |version| reader.blob(&version.oid),
         judged: HashMap::new(),
     };
     let mut done = Vec::with_capacity(lineage.finals.len());

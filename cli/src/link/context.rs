@@ -5,7 +5,7 @@
 //! extension of the file. Version 1; they are part of what an approval covers, so a change to them
 //! is a new version and makes approvals stale.
 
-use std::sync::LazyLock;
+use std::sync::OnceLock;
 
 use codeboost_schema::bytes::RepoPath;
 use regex::bytes::{Regex, RegexBuilder};
@@ -72,9 +72,9 @@ const LANGUAGES: &[(&[&str], &str)] = &[
 /// Git's rule where it knows no better.
 const DEFAULT: &str = r"[A-Za-z_$]";
 
-static COMPILED: LazyLock<Vec<Regex>> = LazyLock::new(|| {
-    LANGUAGES.iter().map(|(_, pattern)| pattern).chain([&DEFAULT]).map(|p| compile(p)).collect()
-});
+/// By language, the default last. Compiled when a file asks for it.
+static COMPILED: [OnceLock<Regex>; LANGUAGES.len() + 1] =
+    [const { OnceLock::new() }; LANGUAGES.len() + 1];
 
 fn compile(pattern: &str) -> Regex {
     RegexBuilder::new(&format!("^(?:{pattern})"))
@@ -97,7 +97,9 @@ impl Contexts {
         let known = LANGUAGES
             .iter()
             .position(|(names, _)| names.iter().any(|name| name.as_bytes() == extension));
-        Self { pattern: &COMPILED[known.unwrap_or(LANGUAGES.len())] }
+        let language = known.unwrap_or(LANGUAGES.len());
+        let pattern = known.map_or(DEFAULT, |known| LANGUAGES[known].1);
+        Self { pattern: COMPILED[language].get_or_init(|| compile(pattern)) }
     }
 
     /// Whether a line names something. `line` has no terminator.
@@ -120,6 +122,13 @@ pub(crate) fn cut(line: &[u8]) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_pattern_compiles() {
+        for (extensions, _) in LANGUAGES {
+            Contexts::of(&format!("a.{}", extensions[0]).as_str().into());
+        }
+    }
 
     #[test]
     fn each_language_finds_what_a_change_lies_in() {

@@ -151,13 +151,13 @@ pub struct Block {
 impl Block {
     /// The removed lines.
     #[must_use]
-    pub fn old(&self) -> std::ops::Range<usize> {
+    pub fn olds(&self) -> std::ops::Range<usize> {
         self.old_start as usize..(self.old_start + self.old_lines) as usize
     }
 
     /// The added lines.
     #[must_use]
-    pub fn new(&self) -> std::ops::Range<usize> {
+    pub fn news(&self) -> std::ops::Range<usize> {
         self.new_start as usize..(self.new_start + self.new_lines) as usize
     }
 }

@@ -173,16 +173,11 @@ fn similar(masks: &mut Masks, a: &[u8], b: &[u8]) -> u64 {
 }
 
 /// For each byte the places where a line has it, as bits.
+#[derive(Default)]
 struct Masks {
     n_words: usize,
     bits: Vec<u64>,
     row: Vec<u64>,
-}
-
-impl Default for Masks {
-    fn default() -> Self {
-        Self { n_words: 0, bits: Vec::new(), row: Vec::new() }
-    }
 }
 
 impl Masks {

@@ -15,7 +15,7 @@
 //!
 //! Source: contracts, "Who touched a line".
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use codeboost_schema::bytes::RepoPath;
 
@@ -70,7 +70,7 @@ impl<'a> Aligner<'a> {
     pub(crate) fn added(&mut self, place: HeadPlace) -> LineOwner {
         let mut at = place;
         let mut is_realigned = false;
-        let mut seen: Vec<Entity> = Vec::new();
+        let mut seen: HashSet<Entity> = HashSet::new();
         loop {
             let entity = self.touches.entity_at(at);
             if !self.touches.replay.is_base(entity) {
@@ -79,10 +79,9 @@ impl<'a> Aligner<'a> {
             }
             is_realigned = true;
             match self.match_of_base(entity) {
-                Match::With(next) if !seen.contains(&entity) => at = next,
+                Match::With(next) if seen.insert(entity) => at = next,
                 Match::With(_) | Match::Unpaired => return self.between(entity, place),
             }
-            seen.push(entity);
         }
     }
 
@@ -90,7 +89,7 @@ impl<'a> Aligner<'a> {
     pub(crate) fn removed(&mut self, entity: Entity) -> LineOwner {
         let mut at = entity;
         let mut is_realigned = false;
-        let mut seen: Vec<Entity> = Vec::new();
+        let mut seen: HashSet<Entity> = HashSet::new();
         loop {
             let Some(place) = self.touches.place_of(at) else {
                 let touched = self.touches.gone(at);
@@ -103,10 +102,7 @@ impl<'a> Aligner<'a> {
             };
             is_realigned = true;
             match self.match_of_head(place) {
-                Match::With(next) if !seen.contains(&at) => {
-                    seen.push(at);
-                    at = next;
-                }
+                Match::With(next) if seen.insert(at) => at = next,
                 Match::With(_) | Match::Unpaired => return self.between(entity, place),
             }
         }
@@ -243,8 +239,8 @@ type Key = (u32, Side, u32);
 fn order_key(file: &FinalFile, side: Side, line: u32) -> Key {
     let blocks = &file.blocks;
     let range = |n: usize| match side {
-        Side::Old => blocks[n].old(),
-        Side::New => blocks[n].new(),
+        Side::Old => blocks[n].olds(),
+        Side::New => blocks[n].news(),
     };
     let line_idx = line as usize;
     let after = |n: usize| range(n).end <= line_idx;
@@ -278,12 +274,12 @@ fn old_to_new(file: &FinalFile, line: u32) -> Option<u32> {
     if !is_text(file) {
         return None;
     }
-    let n = file.blocks.partition_point(|block| block.old().end as u32 <= line);
+    let n = file.blocks.partition_point(|block| block.olds().end as u32 <= line);
     if file.blocks.get(n).is_some_and(|block| block.old_start <= line) {
         return None;
     }
     let before = n.checked_sub(1).map(|n| file.blocks[n]);
-    let (old, new) = before.map_or((0, 0), |b| (b.old().end as u32, b.new().end as u32));
+    let (old, new) = before.map_or((0, 0), |b| (b.olds().end as u32, b.news().end as u32));
     Some(line - old + new)
 }
 
@@ -291,12 +287,12 @@ fn new_to_old(file: &FinalFile, line: u32) -> Option<u32> {
     if !is_text(file) {
         return None;
     }
-    let n = file.blocks.partition_point(|block| block.new().end as u32 <= line);
+    let n = file.blocks.partition_point(|block| block.news().end as u32 <= line);
     if file.blocks.get(n).is_some_and(|block| block.new_start <= line) {
         return None;
     }
     let before = n.checked_sub(1).map(|n| file.blocks[n]);
-    let (old, new) = before.map_or((0, 0), |b| (b.old().end as u32, b.new().end as u32));
+    let (old, new) = before.map_or((0, 0), |b| (b.olds().end as u32, b.news().end as u32));
     Some(line - new + old)
 }
 

@@ -52,6 +52,7 @@ pub(crate) struct Node {
 pub(crate) struct Change {
     /// Who did it; `NONE` where a merge found two entities to be one line.
     pub(crate) node: u32,
+    commit: u32,
     olds: (u32, u32),
     news: (u32, u32),
     pub(crate) is_merge: bool,
@@ -109,7 +110,9 @@ pub(crate) struct BaseFile {
     /// Its first entity; the others follow.
     pub(crate) first: Entity,
     /// Who deleted it, and what else was done to it before.
-    pub(crate) ends: Vec<(u32, SetId)>,
+    ends: Vec<(u32, SetId)>,
+    /// Merges that have it although an ancestor of theirs deleted it.
+    brought_back: Vec<u32>,
 }
 
 /// The files of a lineage in one commit. A path that is not listed is as at the root.
@@ -147,8 +150,25 @@ pub(crate) struct Replay<'a> {
     also_made_in: HashMap<Entity, Vec<u32>>,
     /// Ends of entities: the block, and the end before it.
     ends: Vec<(u32, u32)>,
+    /// Merges that have an entity although an ancestor of theirs ended it.
+    brought_back: HashMap<Entity, Vec<u32>>,
     changes: Vec<Change>,
     pool: Vec<Entity>,
+}
+
+/// Why a replay did not come to its end.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A content can't be read.
+    Blob(BlobError),
+    /// The caller's time is over.
+    Over,
+}
+
+impl From<BlobError> for Stop {
+    fn from(error: BlobError) -> Self {
+        Self::Blob(error)
+    }
 }
 
 /// What a merge has to settle after all its files are known.
@@ -190,14 +210,21 @@ impl<'a> Replay<'a> {
             end: Vec::new(),
             also_made_in: HashMap::new(),
             ends: Vec::new(),
+            brought_back: HashMap::new(),
             changes: Vec::new(),
             pool: Vec::new(),
         }
     }
 
     /// Replays everything and returns the files of the head, by path.
-    pub(crate) fn run(&mut self) -> Result<BTreeMap<RepoPath, Rc<FileState>>, BlobError> {
-        let mut tree = if self.reach.is_linear() { self.run_line()? } else { self.run_graph()? };
+    ///
+    /// `is_over` is asked before each commit.
+    pub(crate) fn run(
+        &mut self,
+        is_over: &dyn Fn() -> bool,
+    ) -> Result<BTreeMap<RepoPath, Rc<FileState>>, Stop> {
+        let is_linear = self.reach.is_linear();
+        let mut tree = if is_linear { self.run_line(is_over)? } else { self.run_graph(is_over)? };
         for n in &self.lineage.finals {
             let change = &self.history.diff.files[*n as usize].change;
             if let Some(old) = &change.old {
@@ -211,9 +238,12 @@ impl<'a> Replay<'a> {
         Ok(tree.files.into_iter().filter_map(|(path, state)| Some((path, state?))).collect())
     }
 
-    fn run_line(&mut self) -> Result<Tree, BlobError> {
+    fn run_line(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tree, Stop> {
         let mut tree = Tree { root: Root::Base, files: BTreeMap::new() };
         for steps in self.lineage.steps.chunk_by(|a, b| a.commit == b.commit) {
+            if is_over() {
+                return Err(Stop::Over);
+            }
             let commit = steps[0].commit;
             let parent = Rc::new(tree);
             tree =
@@ -222,7 +252,7 @@ impl<'a> Replay<'a> {
         Ok(tree)
     }
 
-    fn run_graph(&mut self) -> Result<Tree, BlobError> {
+    fn run_graph(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tree, Stop> {
         // Which commit has the state of each: itself where it changes something here or joins
         // different states, else its first parent's.
         let commits = &self.history.commits;
@@ -260,6 +290,9 @@ impl<'a> Replay<'a> {
 
         let mut kept: HashMap<u32, Rc<Tree>> = HashMap::new();
         for (n, mine) in own {
+            if is_over() {
+                return Err(Stop::Over);
+            }
             let commit = &self.history.commits[n as usize];
             let mut trees = Vec::with_capacity(commit.parents.len());
             let mut changes = vec![Vec::new(); commit.parents.len()];
@@ -349,6 +382,11 @@ impl<'a> Replay<'a> {
         Ok(tree)
     }
 
+    /// The content of what is no submodule.
+    pub(crate) fn content(&mut self, version: &Version) -> Result<Arc<Vec<u8>>, BlobError> {
+        self.reader.blob(&version.oid)
+    }
+
     fn base_file(
         &mut self,
         path: &RepoPath,
@@ -374,8 +412,13 @@ impl<'a> Replay<'a> {
             content_events: EMPTY,
             base_file: Some(place),
         });
-        let file =
-            BaseFile { path: path.clone(), state: Rc::clone(&state), first, ends: Vec::new() };
+        let file = BaseFile {
+            path: path.clone(),
+            state: Rc::clone(&state),
+            first,
+            ends: Vec::new(),
+            brought_back: Vec::new(),
+        };
         self.base_files.push(file);
         self.base_places.insert(path.clone(), place);
         Ok(state)
@@ -561,7 +604,7 @@ impl<'a> Replay<'a> {
         let mut old_at = 0;
         for block in blocks {
             entities.extend_from_slice(&old_entities[old_at..block.old_start as usize]);
-            old_at = block.old().end;
+            old_at = block.olds().end;
             self.rewrite(node, block, old_numbers, old_entities, &numbers, &mut entities);
         }
         entities.extend_from_slice(&old_entities[old_at..]);
@@ -578,8 +621,8 @@ impl<'a> Replay<'a> {
         numbers: &[u32],
         entities: &mut Vec<Entity>,
     ) {
-        let (old_numbers, olds) = (&old_numbers[block.old()], &old_entities[block.old()]);
-        let new_numbers = &numbers[block.new()];
+        let (old_numbers, olds) = (&old_numbers[block.olds()], &old_entities[block.olds()]);
+        let new_numbers = &numbers[block.news()];
         let stay = pair::equal_lines(old_numbers, new_numbers).unwrap_or_default();
         let (mut i, mut j) = (0, 0);
         let past = (olds.len() as u32, new_numbers.len() as u32);
@@ -611,6 +654,18 @@ impl<'a> Replay<'a> {
     }
 
     fn change(&mut self, node: u32, olds: &[Entity], news: &[Entity], is_merge: bool) -> u32 {
+        let commit = self.nodes[node as usize].commit;
+        self.change_in(commit, node, olds, news, is_merge)
+    }
+
+    fn change_in(
+        &mut self,
+        commit: u32,
+        node: u32,
+        olds: &[Entity],
+        news: &[Entity],
+        is_merge: bool,
+    ) -> u32 {
         let mut keep = |entities: &[Entity]| {
             let from = self.pool.len() as u32;
             self.pool.extend_from_slice(entities);
@@ -618,7 +673,8 @@ impl<'a> Replay<'a> {
         };
         let (olds_at, news_at) = (keep(olds), keep(news));
         let has_made_olds = olds.iter().any(|old| self.made_in[*old as usize] < OUTSIDE);
-        self.changes.push(Change { node, olds: olds_at, news: news_at, is_merge, has_made_olds });
+        let (olds, news) = (olds_at, news_at);
+        self.changes.push(Change { node, commit, olds, news, is_merge, has_made_olds });
         self.changes.len() as u32 - 1
     }
 
@@ -637,7 +693,7 @@ impl<'a> Replay<'a> {
         {
             return Ok(Read::Text { bytes: Arc::clone(bytes), numbers: numbers.clone() });
         }
-        let bytes = self.reader.blob(&version.oid)?;
+        let bytes = self.content(version)?;
         if lines::is_binary(&bytes) {
             return Ok(Read::Other { n_bytes: Some(bytes.len() as u64) });
         }
@@ -836,8 +892,8 @@ impl<'a> Replay<'a> {
                 keep(old_entities[i], j, &mut entities);
             });
             for block in &blocks {
-                let olds = &old_entities[block.old()];
-                let stay = pair::equal_lines(&old_numbers[block.old()], &numbers[block.new()])
+                let olds = &old_entities[block.olds()];
+                let stay = pair::equal_lines(&old_numbers[block.olds()], &numbers[block.news()])
                     .unwrap_or_default();
                 let (mut i, mut j) = (0, 0);
                 let past = (block.old_lines, block.new_lines);
@@ -889,7 +945,7 @@ impl<'a> Replay<'a> {
         Ok(Body::Text { bytes, numbers, entities })
     }
 
-    /// Decides which lines this merge removed, and forgets removals that it undid.
+    /// Decides which lines this merge removed.
     fn settle_lines(&mut self, commit: u32, tree: &Tree, n_parents: usize, pending: Pending) {
         let alive: HashSet<Entity> = tree
             .files
@@ -897,9 +953,15 @@ impl<'a> Replay<'a> {
             .flatten()
             .flat_map(|state| state.body.entities().iter().copied())
             .collect();
-        for entity in &alive {
-            if self.end[*entity as usize] != NONE {
-                self.forget_ends_before(*entity, commit);
+        let states = tree.files.values().flatten();
+        for entity in states.flat_map(|state| state.body.entities()) {
+            let back = self.brought_back.get(entity).map_or(&[][..], Vec::as_slice);
+            let is_undone = self.ends_of(*entity).any(|block| {
+                let ender = self.changes[block as usize].commit;
+                self.reach.reaches(commit, ender) && !self.knows(back, ender)
+            });
+            if is_undone {
+                self.brought_back.entry(*entity).or_default().push(commit);
             }
         }
         // Which parents have each line that is gone.
@@ -914,42 +976,41 @@ impl<'a> Replay<'a> {
             if alive.contains(&entity) {
                 continue;
             }
-            let lacking = (0..n_parents).filter(|parent| !owners[&entity].contains(parent));
-            let mut lacking = lacking.map(|parent| parent as u32);
-            // A parent that removed the line itself did it; this merge only took it over.
-            if !lacking.any(|parent| self.was_ended_in(entity, commit, parent)) {
+            if !self.was_ended_before(entity, commit, n_parents, &owners[&entity]) {
                 self.add_end(entity, block);
             }
         }
         for (entity, now) in pending.same {
             if !alive.contains(&entity) {
-                let block = self.change(NONE, &[entity], &[now], true);
+                let block = self.change_in(commit, NONE, &[entity], &[now], true);
                 self.add_end(entity, block);
             }
         }
     }
 
-    fn was_ended_in(&self, entity: Entity, commit: u32, parent: u32) -> bool {
+    /// Whether a parent that lacks a line removed it, so that this merge only took that over.
+    ///
+    /// Where a parent that has the line knows the removal too, it was brought back there, and a
+    /// merge that drops it after that removes it itself.
+    fn was_ended_before(
+        &self,
+        entity: Entity,
+        commit: u32,
+        n_parents: usize,
+        having: &[usize],
+    ) -> bool {
         self.ends_of(entity).any(|block| {
-            let node = self.changes[block as usize].node;
-            node != NONE
-                && self.reach.parent_reaches(commit, parent, self.nodes[node as usize].commit)
+            let change = &self.changes[block as usize];
+            change.node != NONE && self.is_handed_down(change.commit, commit, n_parents, having)
         })
     }
 
-    fn forget_ends_before(&mut self, entity: Entity, commit: u32) {
-        let mut kept: Vec<u32> = self
-            .ends_of(entity)
-            .filter(|block| {
-                let node = self.changes[*block as usize].node;
-                node != NONE && !self.reach.reaches(commit, self.nodes[node as usize].commit)
-            })
-            .collect();
-        kept.reverse();
-        self.end[entity as usize] = NONE;
-        for block in kept {
-            self.add_end(entity, block);
-        }
+    /// Whether `ender` is among the ancestors of a parent that lacks something, and of none of the
+    /// parents that are `having` it.
+    fn is_handed_down(&self, ender: u32, commit: u32, n_parents: usize, having: &[usize]) -> bool {
+        let knows = |parent: usize| self.reach.parent_reaches(commit, parent as u32, ender);
+        let mut lacking = (0..n_parents).filter(|parent| !having.contains(parent));
+        lacking.any(knows) && !having.iter().copied().any(knows)
     }
 
     /// Decides which files of the base this merge deleted.
@@ -974,20 +1035,22 @@ impl<'a> Replay<'a> {
                 }
             }
         }
+        let mut survivors: Vec<u32> = survivors.iter().copied().collect();
+        survivors.sort_unstable();
         for place in survivors {
-            let ends = std::mem::take(&mut self.base_files[*place as usize].ends);
-            let kept = ends
-                .into_iter()
-                .filter(|(node, _)| !self.reach.reaches(commit, self.nodes[*node as usize].commit));
-            let kept: Vec<_> = kept.collect();
-            self.base_files[*place as usize].ends = kept;
+            let file = &self.base_files[place as usize];
+            let is_undone = file.ends.iter().any(|(node, _)| {
+                let ender = self.nodes[*node as usize].commit;
+                self.reach.reaches(commit, ender) && !self.knows(&file.brought_back, ender)
+            });
+            if is_undone {
+                self.base_files[place as usize].brought_back.push(commit);
+            }
         }
         for (place, (having, state, path)) in gone {
             let ended = self.base_files[place as usize].ends.iter().any(|(node, _)| {
                 let ender = self.nodes[*node as usize].commit;
-                (0..parents.len())
-                    .filter(|parent| !having.contains(parent))
-                    .any(|parent| self.reach.parent_reaches(commit, parent as u32, ender))
+                self.is_handed_down(ender, commit, parents.len(), &having)
             });
             if !ended {
                 let node = self.node(commit, &path, &[]);
@@ -1029,6 +1092,34 @@ impl<'a> Replay<'a> {
             at = before;
             Some(block)
         })
+    }
+
+    /// The blocks that ended an entity and were not undone by a merge that brought it back, the
+    /// first one first: more than one where branches ended it side by side.
+    pub(crate) fn last_ends_of(&self, entity: Entity) -> Vec<u32> {
+        let mut ends: Vec<u32> = self.ends_of(entity).collect();
+        if ends.len() < 2 {
+            return ends;
+        }
+        ends.reverse();
+        if let Some(back) = self.brought_back.get(&entity) {
+            ends.retain(|block| !self.knows(back, self.changes[*block as usize].commit));
+        }
+        ends
+    }
+
+    /// What was done to a base file that is gone, by the one who deleted it.
+    pub(crate) fn end_of_file(&self, file: &BaseFile) -> Option<SetId> {
+        let commit = |node: u32| self.nodes[node as usize].commit;
+        let mut ends = file.ends.iter();
+        ends.find(|(node, _)| !self.knows(&file.brought_back, commit(*node)))
+            .or(file.ends.first())
+            .map(|(_, events)| *events)
+    }
+
+    /// Whether one of these commits is `commit` or has it among its ancestors.
+    fn knows(&self, commits: &[u32], commit: u32) -> bool {
+        commits.iter().any(|later| self.reach.reaches(*later, commit))
     }
 
     pub(crate) fn has_end(&self, entity: Entity) -> bool {
@@ -1080,8 +1171,8 @@ pub(crate) fn for_unchanged(blocks: &[Block], n_old: usize, mut same: impl FnMut
             i += 1;
             j += 1;
         }
-        i = block.old().end;
-        j = block.new().end;
+        i = block.olds().end;
+        j = block.news().end;
     }
     while i < n_old {
         same(i, j);

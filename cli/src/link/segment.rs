@@ -2,7 +2,7 @@
 //!
 //! Put back together they are exactly the final diff; [`verify`](crate::link::verify) proves it.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -13,12 +13,11 @@ use codeboost_schema::link::{
     Body as SegmentBody, Change, FileEntry, FileStatus, Op, Row, Scope, Segment, Side, SideKind,
     Tag, Text, segment_key,
 };
+use hashbrown::HashMap;
 
 use crate::link::context::{self, Contexts};
 use crate::link::hidden::{self, Hidden};
-use crate::link::history::{
-    BlobError, Block, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK, Version,
-};
+use crate::link::history::{BlobError, Block, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK};
 use crate::link::lines::{self, Starts};
 use crate::link::pair::{self, Pairs};
 use crate::link::place::{Place, Places};
@@ -43,8 +42,6 @@ pub(crate) struct Splitter<'a, 'b> {
     pub(crate) places: &'b Places<'b>,
     pub(crate) generated: &'b dyn Fn(&[u8]) -> bool,
     pub(crate) aligner: Aligner<'a>,
-    /// Reads a link's target.
-    pub(crate) target: &'b mut dyn FnMut(&Version) -> Result<Arc<Vec<u8>>, BlobError>,
     pub(crate) judged: HashMap<(SetId, u32), Arc<Place>>,
 }
 
@@ -117,7 +114,7 @@ impl Splitter<'_, '_> {
         match (&state.body, kind) {
             (_, SideKind::Submodule) => {}
             (_, SideKind::Symlink) => {
-                let target = (self.target)(version)?;
+                let target = self.aligner.touches.replay.content(version)?;
                 side.size = Some(target.len() as u64);
                 side.lines = lines::count(&target) as u64;
                 side.target = Some(target.as_slice().into());
@@ -216,7 +213,7 @@ impl Splitter<'_, '_> {
         {
             // Deleted, or alive somewhere in the head.
             let place = base.state.base_file;
-            let ended = base.ends.first().map(|(_, events)| *events);
+            let ended = touches.replay.end_of_file(base);
             let alive = touches.files.iter().find(|(_, state)| state.base_file == place);
             let alive = alive.map(|(_, state)| Rc::clone(state));
             let more = match (alive, ended) {
@@ -307,21 +304,34 @@ impl Splitter<'_, '_> {
 
             for op in [Op::Remove, Op::Add] {
                 let (range, text, starts) = match op {
-                    Op::Remove => (block.old(), old_text, old_starts),
-                    Op::Add => (block.new(), new_text, new_starts),
+                    Op::Remove => (block.olds(), old_text, old_starts),
+                    Op::Add => (block.news(), new_text, new_starts),
                 };
                 let mut at = range.start;
                 let mut pending: Option<(LineOwner, Arc<Place>)> = None;
                 while at < range.end {
                     let (owner, place) = match pending.take() {
                         Some(next) => next,
-                        None => self.line(n, op, first_old, head, at),
+                        None => {
+                            let owner = self.owner(op, first_old, head, at);
+                            (owner, self.place(owner.touched.nodes, n))
+                        }
                     };
                     let mut run = Run::new(owner, &place);
                     let start = at;
                     at += 1;
+                    let mut last = owner.touched.nodes;
                     while at < range.end {
-                        let (owner, next) = self.line(n, op, first_old, head, at);
+                        let owner = self.owner(op, first_old, head, at);
+                        // Mostly the same as of the line before.
+                        if owner.touched.nodes == last {
+                            run.is_realigned |= owner.is_realigned;
+                            run.touched.is_coarse |= owner.touched.is_coarse;
+                            at += 1;
+                            continue;
+                        }
+                        let next = self.place(owner.touched.nodes, n);
+                        last = owner.touched.nodes;
                         if !next.joins(&place) {
                             pending = Some((owner, next));
                             break;
@@ -369,19 +379,11 @@ impl Splitter<'_, '_> {
         set_shared_hunks(&mut segments[first..]);
     }
 
-    fn line(
-        &mut self,
-        n: u32,
-        op: Op,
-        first_old: u32,
-        head: u32,
-        line: usize,
-    ) -> (LineOwner, Arc<Place>) {
-        let owner = match op {
+    fn owner(&mut self, op: Op, first_old: u32, head: u32, line: usize) -> LineOwner {
+        match op {
             Op::Remove => self.aligner.removed(first_old + line as u32),
             Op::Add => self.aligner.added(HeadPlace { file: head, line: line as u32 }),
-        };
-        (owner, self.place(owner.touched.nodes, n))
+        }
     }
 }
 
@@ -492,8 +494,8 @@ fn eol_flips(
     if block.old_lines == 0 || block.new_lines == 0 {
         return Vec::new();
     }
-    let old_bytes = old_starts.bytes(old_text, block.old());
-    let new_bytes = new_starts.bytes(new_text, block.new());
+    let old_bytes = old_starts.bytes(old_text, block.olds());
+    let new_bytes = new_starts.bytes(new_text, block.news());
     let kinds = |text: &[u8]| {
         let n_lf = memchr::memchr_iter(b'\n', text).count();
         let n_crlf = memchr::memmem::find_iter(text, b"\r\n").count();
@@ -506,8 +508,8 @@ fn eol_flips(
     fn side<'a>(text: &'a [u8], starts: &Starts, range: Range<usize>) -> Vec<&'a [u8]> {
         range.map(|line| starts.line(text, line)).collect()
     }
-    let olds = side(old_text, old_starts, block.old());
-    let news = side(new_text, new_starts, block.new());
+    let olds = side(old_text, old_starts, block.olds());
+    let news = side(new_text, new_starts, block.news());
     fn bare<'a>(lines: &[&'a [u8]]) -> Vec<&'a [u8]> {
         lines.iter().map(|line| lines::without_terminator(line)).collect()
     }
@@ -541,8 +543,8 @@ fn eol_flips(
         if let (Some(a), Some(b)) = (ending(olds[old]), ending(news[new]))
             && a != b
         {
-            flips.push((Op::Remove, block.old().start + old));
-            flips.push((Op::Add, block.new().start + new));
+            flips.push((Op::Remove, block.olds().start + old));
+            flips.push((Op::Add, block.news().start + new));
         }
     }
     flips

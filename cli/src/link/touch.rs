@@ -39,8 +39,9 @@ pub(crate) struct Touches<'a> {
     pub(crate) files: Vec<(RepoPath, Rc<FileState>)>,
     /// By entity: where it stands at the head.
     alive: Vec<Option<HeadPlace>>,
-    made: HashMap<Entity, Touched>,
-    gone: HashMap<Entity, Touched>,
+    /// By entity, where it is known.
+    made: Vec<Option<Touched>>,
+    gone: Vec<Option<Touched>>,
     pairs: HashMap<u32, Rc<Pairs>>,
     /// Of blocks that are too large to pair: everyone who made an old line of it.
     all_made: HashMap<u32, Touched>,
@@ -60,7 +61,8 @@ fn place_in(list: &[Entity], entity: Entity) -> usize {
 impl<'a> Touches<'a> {
     pub(crate) fn new(replay: Replay<'a>, head: BTreeMap<RepoPath, Rc<FileState>>) -> Self {
         let files: Vec<_> = head.into_iter().collect();
-        let mut alive = vec![None; replay.n_entities()];
+        let n_entities = replay.n_entities();
+        let mut alive = vec![None; n_entities];
         for ((_, state), file) in files.iter().zip(0..) {
             for (entity, line) in state.body.entities().iter().zip(0..) {
                 alive[*entity as usize] = Some(HeadPlace { file, line });
@@ -70,8 +72,8 @@ impl<'a> Touches<'a> {
             replay,
             files,
             alive,
-            made: HashMap::new(),
-            gone: HashMap::new(),
+            made: vec![None; n_entities],
+            gone: vec![None; n_entities],
             pairs: HashMap::new(),
             all_made: HashMap::new(),
             all_gone: HashMap::new(),
@@ -114,11 +116,14 @@ impl<'a> Touches<'a> {
 
     /// Who made and touched a line that the range made; nobody for other lines.
     pub(crate) fn made(&mut self, entity: Entity) -> Touched {
+        if let Some(made) = self.made[entity as usize] {
+            return made;
+        }
         // Old lines have smaller numbers, so this ends; a list instead of recursion, because a
         // line may have been rewritten thousands of times.
         let mut todo = vec![entity];
         while let Some(at) = todo.last().copied() {
-            if self.made.contains_key(&at) {
+            if self.made[at as usize].is_some() {
                 todo.pop();
                 continue;
             }
@@ -142,7 +147,7 @@ impl<'a> Touches<'a> {
                 let n_missing = missing.len();
                 for old in pairs.olds_of(new, n_olds) {
                     let old = self.replay.olds(block)[old as usize];
-                    match self.made.get(&old).copied() {
+                    match self.made[old as usize] {
                         Some(made) => before = self.union(before, made),
                         None => missing.push(old),
                     }
@@ -153,22 +158,25 @@ impl<'a> Touches<'a> {
                 touched = self.union(touched, before);
             }
             if missing.is_empty() {
-                self.made.insert(at, touched);
+                self.made[at as usize] = Some(touched);
                 todo.pop();
             } else {
                 todo.append(&mut missing);
             }
         }
-        self.made[&entity]
+        self.made[entity as usize].unwrap_or(NOBODY)
     }
 
     /// Who removed a line that the head lacks, and who later rewrote or removed what was made of
     /// it. Nobody for a line that is alive.
     pub(crate) fn gone(&mut self, entity: Entity) -> Touched {
+        if let Some(gone) = self.gone[entity as usize] {
+            return gone;
+        }
         let mut todo = vec![entity];
         let mut begun: HashSet<Entity> = HashSet::new();
         while let Some(at) = todo.last().copied() {
-            if self.gone.contains_key(&at) {
+            if self.gone[at as usize].is_some() {
                 todo.pop();
                 continue;
             }
@@ -194,7 +202,7 @@ impl<'a> Touches<'a> {
                             let made = self.made(new);
                             after = self.union(after, made);
                         }
-                        match self.gone.get(&new).copied() {
+                        match self.gone[new as usize] {
                             Some(gone) => after = self.union(after, gone),
                             // A line that was already begun leads back here; it adds nothing.
                             None if first_visit && !begun.contains(&new) => missing.push(new),
@@ -208,13 +216,13 @@ impl<'a> Touches<'a> {
                 }
             }
             if missing.is_empty() {
-                self.gone.insert(at, touched);
+                self.gone[at as usize] = Some(touched);
                 todo.pop();
             } else {
                 todo.append(&mut missing);
             }
         }
-        self.gone[&entity]
+        self.gone[entity as usize].unwrap_or(NOBODY)
     }
 
     /// The new lines paired with an old one, where what became of them can matter, and whether the
@@ -239,11 +247,10 @@ impl<'a> Touches<'a> {
     /// Of several removals on different branches the one whose new lines the head has, else the
     /// first.
     fn end_that_counts(&mut self, entity: Entity) -> Option<u32> {
-        let ends: Vec<u32> = self.replay.ends_of(entity).collect();
+        let ends = self.replay.last_ends_of(entity);
         if ends.len() < 2 {
             return ends.first().copied();
         }
-        // The earliest first.
         let rank = |this: &mut Self, block: u32| {
             let node = this.replay.change_at(block).node;
             let (successors, _) = this.successors(entity, block);
@@ -256,7 +263,7 @@ impl<'a> Touches<'a> {
             }
         };
         let mut ranked: Vec<(u8, u32)> = Vec::with_capacity(ends.len());
-        for block in ends.into_iter().rev() {
+        for block in ends {
             ranked.push((rank(self, block), block));
         }
         ranked.into_iter().min_by_key(|(rank, _)| *rank).map(|(_, block)| block)

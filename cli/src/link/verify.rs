@@ -66,7 +66,6 @@ fn check(
     }
     check_side("old", entry.old.as_ref(), old)?;
     check_side("new", entry.new.as_ref(), new)?;
-    check_keys(entry, segments)?;
     let is_binary = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.binary);
     let is_other =
         |side: &Option<Side>| side.as_ref().is_some_and(|side| side.kind != SideKind::Blob);
@@ -233,14 +232,14 @@ pub fn verify_link(link: &Link, blobs: &dyn Blobs) -> Result<(), VerifyError> {
             _ => Ok(None),
         };
         let (old, new) = (content(&entry.old)?, content(&entry.new)?);
-        let bytes = |content: &Option<std::sync::Arc<Vec<u8>>>| content.clone();
-        let (old, new) = (bytes(&old), bytes(&new));
         check_file(
             entry,
             &mine,
             old.as_deref().map(Vec::as_slice),
             new.as_deref().map(Vec::as_slice),
         )?;
+        check_keys(entry, &mine)
+            .map_err(|what| VerifyError::File { path: entry.path.lossy().into_owned(), what })?;
     }
     if rest.next().is_some() {
         return fail("a segment belongs to no file".into());
@@ -286,8 +285,8 @@ pub fn verify_diff(link: &Link, diff: &FinalDiff) -> Result<(), VerifyError> {
         }
         let mut wanted = (Vec::new(), Vec::new());
         for block in &file.blocks {
-            wanted.0.extend(block.old().map(|line| line as u32));
-            wanted.1.extend(block.new().map(|line| line as u32));
+            wanted.0.extend(block.olds().map(|line| line as u32));
+            wanted.1.extend(block.news().map(|line| line as u32));
         }
         if shown != wanted {
             return fail("git's diff has other lines");

@@ -439,10 +439,10 @@ pub(crate) fn history(seed: u64, shape: Shape) -> History {
     // Everything comes together, and the base is part of it.
     let mut head = tips[0];
     for other in tips[1..].iter().copied().chain([base]) {
-        if reaches(&commits, head, other) {
+        if reaches_in(&commits, head, other) {
             continue;
         }
-        if reaches(&commits, other, head) && other != base {
+        if reaches_in(&commits, other, head) && other != base {
             head = other;
             continue;
         }
@@ -454,7 +454,12 @@ pub(crate) fn history(seed: u64, shape: Shape) -> History {
     History { seed, commits, base, head }
 }
 
-fn reaches(commits: &[Commit], from: usize, to: usize) -> bool {
+/// Whether one commit is another or one of its ancestors.
+pub(crate) fn reaches(history: &History, from: usize, to: usize) -> bool {
+    reaches_in(&history.commits, from, to)
+}
+
+fn reaches_in(commits: &[Commit], from: usize, to: usize) -> bool {
     let mut todo = vec![from];
     while let Some(at) = todo.pop() {
         if at == to {

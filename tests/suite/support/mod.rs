@@ -1,7 +1,9 @@
 //! What every test needs: an emptied environment, real repositories, and one redactor.
 
 pub(crate) mod browser;
+pub(crate) mod diffs;
 pub(crate) mod histories;
+pub(crate) mod oracle;
 pub(crate) mod page;
 
 use std::collections::BTreeMap;
