@@ -2,6 +2,8 @@
 //!
 //! `CODEBOOST_HISTORIES` sets how many; `CODEBOOST_FIRST_SEED` where to begin.
 
+#![expect(clippy::print_stdout, reason = "figures for who runs them by hand")]
+
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
