@@ -124,7 +124,7 @@ function card(thread, n) {
   const settled = thread.drafted.find((d) => d.type === 'plan_resolve' || d.type === 'plan_reopen');
   box.append(el('header', '', el('span', `chip ${state[0]}`, state[1]), settled && el('span', 'drafted muted', 'drafted'), bdi(where, 'muted')));
   if (thread.quote) box.append(el('blockquote', '', bdi(thread.quote)));
-  else if (thread.context) box.append(say(el('blockquote', 'mono'), thread.context));
+  else if (where && thread.context) box.append(say(el('blockquote', 'mono'), thread.context));
   for (const said of thread.said) box.append(el('div', 'said', bdi(said.by, 'muted'), say(el('p', 'prose'), said.text)));
   for (const d of thread.drafted) {
     if (d.body === undefined) continue;

@@ -268,3 +268,75 @@ fn the_plan_of_the_guide_has_no_failures() {
     let done = check(&env, &["--issue", "7", "--allow-command", "python3 -m unittest"]);
     assert_snapshot!(done);
 }
+
+#[test]
+fn every_unsafe_path_fails_in_both_syntaxes() {
+    let env = repo();
+    for path in [
+        "../a",
+        "a/../b",
+        "a//b",
+        "./a",
+        "C:/a",
+        "/a",
+        "a\\b",
+        ".git/config",
+        "a\u{0}b",
+        "a\u{9f}b",
+        "a/",
+        "",
+    ] {
+        let mut plan: serde_json::Value = serde_json::from_str(EXAMPLE_JSON).unwrap();
+        plan["items"][0]["files"][0]["path"] = serde_json::json!(path);
+        // JSON without tabs after colons is YAML of the subset.
+        for name in ["unsafe.json", "unsafe.yaml"] {
+            env.write(name, plan.to_string());
+            let done = env.run(["plan", "check", name, "--repo", "repo", "--base", "main"]);
+            assert_eq!(done.code, 1, "{path:?} in {name}: {done}");
+            assert!(done.stdout.contains("failure["), "{path:?} in {name}: {done}");
+        }
+    }
+}
+
+#[test]
+fn what_has_to_hold_for_plans_is_shown_by_tests_that_are_there() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let list = std::fs::read_to_string(root.join("tests/plan-scenarios.md")).unwrap();
+    let mut sources = String::new();
+    for folder in ["cli/src", "schema/src", "tests/suite"] {
+        sources.extend(crate::tidy::sources(folder).into_iter().map(|(_, text)| text));
+    }
+    let mut fixtures = String::new();
+    for file in ["inputs", "plans", "commands"] {
+        let path = root.join(format!("schema/versions/1/fixtures/{file}.json"));
+        let value: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        let all = value.as_object().unwrap().values().filter_map(|one| one.as_array()).flatten();
+        for name in all.filter_map(|one| one["name"].as_str()) {
+            fixtures.push_str(&format!("\n{name}\n"));
+        }
+    }
+    let mut missing = Vec::new();
+    let rows = list.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    for row in rows.skip(1) {
+        let (_, shown) = row.rsplit_once(" | ").unwrap();
+        let (names, fixture_names) = shown.split_once("fixture: ").unwrap_or((shown, ""));
+        let names: Vec<_> = names.split('`').skip(1).step_by(2).collect();
+        let wanted: Vec<_> =
+            fixture_names.split(", fixture: ").filter(|name| !name.is_empty()).collect();
+        if names.is_empty() && wanted.is_empty() && !shown.starts_with("none: ") {
+            missing.push(format!("nothing in {row}"));
+        }
+        for name in names {
+            if !sources.contains(&format!("fn {name}(")) {
+                missing.push(name.to_owned());
+            }
+        }
+        for name in wanted {
+            if !fixtures.contains(&format!("\n{name}\n")) {
+                missing.push(name.to_owned());
+            }
+        }
+    }
+    assert_eq!(missing, Vec::<String>::new());
+}

@@ -66,3 +66,76 @@ impl WriteTx<'_> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use codeboost_schema::decisions::{Action, Decision};
+    use codeboost_schema::ids::Uuid;
+
+    use super::*;
+    use crate::plan::text::{PlanText, count_lines};
+    use crate::plan::threads::Threads;
+    use crate::store::Occasion;
+    use crate::store::testing::World;
+
+    #[test]
+    fn a_damaged_record_of_a_thread_hides_no_other() {
+        let world = World::new();
+        let store = world.store();
+        let task = world.add_task(&store, 412);
+        let plan = include_str!("../../../schema/examples/plan-412-r3.json");
+        let text = PlanText::of(&serde_json::from_str(plan).expect("a plan"));
+        let uuid = |n: u32| Uuid::parse(&format!("00000000-0000-4000-8000-{n:012}")).expect("one");
+        let on = Occasion {
+            task: task.id,
+            revision: 3,
+            base: task.base_commit_id.clone(),
+            head: task.head_commit_id.clone(),
+            reviewer: Reviewer::Signed("A".into()),
+            file: None,
+            signature: None,
+        };
+        let comment = |n: u32| {
+            let action = Action::PlanComment {
+                snapshot: text.snapshot(),
+                lines: (1, 2),
+                quote: None,
+                thread: uuid(n),
+                body: "Why?".into(),
+            };
+            Decision::new(uuid(100 + n), action)
+        };
+        store
+            .write(|tx| -> Result<(), StoreError> {
+                tx.record_decision(&on, &comment(1), "commented")?;
+                for (n, decision) in
+                    [r#"{"type":"plan_comment"}"#, r#"["plan_reply"]"#, "1", r#"{"v":2}"#]
+                        .iter()
+                        .enumerate()
+                {
+                    tx.sql().execute(
+                        "INSERT INTO decisions (id, task, kind, content, decision, signed, reviewer,
+                             revision, base_commit_id, head_commit_id, recorded_at)
+                         VALUES (?1, ?2, 'plan_comment', 'x', ?3, 0, 'me', 3, 'b', 'h', 'now')",
+                        (format!("damaged {n}"), task.id.to_string(), decision),
+                    )?;
+                }
+                tx.record_decision(&on, &comment(2), "commented")?;
+                tx.keep_plan_text(&text.text)
+            })
+            .expect("written");
+        let (records, kept) = store
+            .read(|tx| -> Result<_, StoreError> {
+                Ok((tx.thread_records(task.id)?, tx.plan_text(&text.snapshot())?))
+            })
+            .expect("read");
+        assert_eq!(kept.as_deref(), Some(text.text.as_str()));
+        let lines = count_lines(&text.text);
+        let threads = Threads::replay(&records, |one| (*one == text.snapshot()).then_some(lines));
+        let names: Vec<_> = threads.threads.iter().map(|one| &one.thread).collect();
+        assert_eq!(names, [&uuid(1), &uuid(2)]);
+        assert_eq!(threads.threads[0].by, "A (signed)");
+        let skipped: Vec<_> = threads.skipped.iter().map(|one| one.record.as_str()).collect();
+        assert_eq!(skipped, ["damaged 0", "damaged 1", "damaged 2", "damaged 3"]);
+    }
+}
