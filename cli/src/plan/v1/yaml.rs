@@ -5,6 +5,7 @@
 //! subset does not (other directives, duplicate keys, control characters, a second document) is
 //! refused here. Source: `semantics.md`, 1.6.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 
 use saphyr_parser::{Event, Parser, ScalarStyle, ScanError};
@@ -21,10 +22,11 @@ const MEND_QUOTE: &str = "put it in quotes if it is text";
 
 pub(super) fn read(text: &str, faults: &mut Faults) -> Result<Node, Stop> {
     let hidden = no_control(text, faults);
-    let offsets = Offsets::new(text);
+    // A line end is one character to YAML (5.4); of some CRLF the parser loses one.
+    let (lines, offsets) = with_line_feeds(text);
     let mut builder = Builder { text, faults, frames: Vec::new(), root: None, quoted: Vec::new() };
     let mut n_documents = 0;
-    for event in Parser::new_from_str(text) {
+    for event in Parser::new_from_str(&lines) {
         let (event, span) = match event {
             Ok((event, span)) => (event, offsets.span(span)),
             Err(error) => return builder.broken(&error, offsets.byte(error.marker().index())),
@@ -145,6 +147,27 @@ fn directives(prefix: &str, faults: &mut Faults) {
     }
 }
 
+/// The text with LF for each CRLF and CR, and where its characters stand in `text`.
+fn with_line_feeds(text: &str) -> (Cow<'_, str>, Offsets) {
+    if !text.contains('\r') && text.is_ascii() {
+        return (Cow::Borrowed(text), Offsets::Ascii(text.len()));
+    }
+    let mut lines = String::with_capacity(text.len());
+    let mut bytes = Vec::with_capacity(text.len() + 1);
+    let mut chars = text.char_indices().peekable();
+    while let Some((at, c)) = chars.next() {
+        if c == '\r' {
+            chars.next_if(|(_, next)| *next == '\n');
+        }
+        lines.push(if c == '\r' { '\n' } else { c });
+        bytes.push(at);
+    }
+    bytes.push(text.len());
+    // Inputs have at most a mebibyte.
+    let bytes = bytes.into_iter().filter_map(|at| u32::try_from(at).ok()).collect();
+    (Cow::Owned(lines), Offsets::Bytes(bytes))
+}
+
 /// From the parser's positions, in characters, to bytes.
 enum Offsets {
     /// Every character is one byte.
@@ -154,15 +177,6 @@ enum Offsets {
 }
 
 impl Offsets {
-    fn new(text: &str) -> Self {
-        if text.is_ascii() {
-            return Self::Ascii(text.len());
-        }
-        // Inputs have at most a mebibyte.
-        let bytes = text.char_indices().map(|(at, _)| at).chain([text.len()]);
-        Self::Bytes(bytes.filter_map(|at| u32::try_from(at).ok()).collect())
-    }
-
     fn byte(&self, index: usize) -> usize {
         match self {
             Self::Ascii(len) => index.min(*len),
