@@ -118,44 +118,79 @@ pub struct EndedApart {
 /// # Errors
 /// When it can't be started or waited for, or when this process is told to end.
 pub fn run_apart(mut command: Command, limits: Limits) -> io::Result<EndedApart> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     let (reader, writer) = io::pipe()?;
     command.process_group(0).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
-    let told_to_end = Arc::new(AtomicBool::new(false));
-    let mut hooks = Vec::new();
-    for signal in [SIGHUP, SIGINT, SIGTERM] {
-        hooks.push(signal_hook::flag::register(signal, Arc::clone(&told_to_end))?);
-    }
-    let ended = (|| {
-        let until = Instant::now() + limits.deadline;
-        let mut child = command.spawn()?;
-        // The writing ends in this process go, so that the stream ends with the programs.
-        drop(command);
-        let output = collect_ends(reader, limits.max_output_bytes);
-        let mut code = None;
-        let mut timed_out = false;
-        while code.is_none() {
-            let soon = Instant::now() + Duration::from_millis(50);
-            code = wait_until(&mut child, soon.min(until))?.map(|status| status.code());
-            timed_out = code.is_none() && Instant::now() >= until;
-            if timed_out || told_to_end.load(Ordering::Relaxed) {
-                break;
-            }
+    let ending = Ending::watch()?;
+    let until = Instant::now() + limits.deadline;
+    let mut child = command.spawn()?;
+    // The writing ends in this process go, so that the stream ends with the programs.
+    drop(command);
+    let output = collect_ends(reader, limits.max_output_bytes);
+    let mut code = None;
+    let mut timed_out = false;
+    while code.is_none() {
+        let soon = Instant::now() + Duration::from_millis(50);
+        code = wait_until(&mut child, soon.min(until))?.map(|status| status.code());
+        timed_out = code.is_none() && Instant::now() >= until;
+        if timed_out || ending.is_told() {
+            break;
         }
-        // Also after a good end: a program must not leave others running.
-        let status = end_group(&mut child)?;
-        if told_to_end.load(Ordering::Relaxed) {
-            return Err(io::Error::new(io::ErrorKind::Interrupted, "told to end"));
-        }
-        let code = code.unwrap_or(status.code());
-        Ok(EndedApart { code, timed_out, output: gather_ends(&output) })
-    })();
-    for hook in hooks {
-        signal_hook::low_level::unregister(hook);
     }
-    ended
+    // Also after a good end: a program must not leave others running.
+    let status = end_group(&mut child)?;
+    if ending.is_told() {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "told to end"));
+    }
+    let code = code.unwrap_or(status.code());
+    Ok(EndedApart { code, timed_out, output: gather_ends(&output) })
+}
+
+/// Notices when this process is told to end (Ctrl+C, `kill`, a closed terminal), instead of ending
+/// at once, so that what it began can be taken back first.
+pub struct Ending {
+    signal: Arc<AtomicUsize>,
+    hooks: Vec<signal_hook::SigId>,
+}
+
+impl Ending {
+    /// Watches from now on, until it is dropped.
+    ///
+    /// # Errors
+    /// When signals can't be caught.
+    pub fn watch() -> io::Result<Self> {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+        let mut this = Self { signal: Arc::default(), hooks: Vec::new() };
+        for signal in [SIGHUP, SIGINT, SIGTERM] {
+            let flag = Arc::clone(&this.signal);
+            let value = usize::try_from(signal).unwrap_or_default();
+            this.hooks.push(signal_hook::flag::register_usize(signal, flag, value)?);
+        }
+        Ok(this)
+    }
+
+    /// Whether this process was told to end.
+    #[must_use]
+    pub fn is_told(&self) -> bool {
+        self.signal.load(Ordering::Relaxed) != 0
+    }
+
+    /// Ends this process by the signal that told it to, if one did.
+    pub fn end_if_told(self) {
+        let signal = i32::try_from(self.signal.load(Ordering::Relaxed)).unwrap_or_default();
+        drop(self);
+        if signal != 0 {
+            // Where it fails the caller goes on to its own end.
+            let _ = signal_hook::low_level::emulate_default_handler(signal);
+        }
+    }
+}
+
+impl Drop for Ending {
+    fn drop(&mut self) {
+        for hook in self.hooks.drain(..) {
+            signal_hook::low_level::unregister(hook);
+        }
+    }
 }
 
 /// Ends all that is left of a child's process group.

@@ -448,21 +448,13 @@ fn check(shape: Shape, default: usize, with_blame: bool) -> Counts {
                     env.write(&ledger, ledger_of(history).to_string());
                     let (base, head) =
                         (&history.commits[history.base], &history.commits[history.head]);
-                    let done = env.run([
-                        "link",
-                        "--repo",
-                        "repo",
-                        "--base",
-                        &base.id,
-                        "--head",
-                        &head.id,
-                        "--plan",
-                        "plan.json",
-                        "--ledger",
-                        &ledger,
-                        "-o",
-                        "-",
-                    ]);
+                    // Memory that grows with the number of commits would not fit.
+                    let mut command = env.command("bash", ".");
+                    command.args(["-c", "ulimit -v 1500000 && exec \"$@\"", "-"]);
+                    command.args([env!("CARGO_BIN_EXE_codeboost"), "link", "--repo", "repo"]);
+                    command.args(["--base", &base.id, "--head", &head.id]);
+                    command.args(["--plan", "plan.json", "--ledger", &ledger, "-o", "-"]);
+                    let done = env.finish(&mut command);
                     let mut counts = Counts::default();
                     let faults = if done.code == 0 {
                         let link = serde_json::from_str(&done.stdout).unwrap();
@@ -496,7 +488,7 @@ fn check(shape: Shape, default: usize, with_blame: bool) -> Counts {
 
 #[test]
 fn linear_histories_come_out_whole_and_owned() {
-    let shape = Shape { n_commits: 14, has_branches: false, foreign: 15 };
+    let shape = Shape { min_commits: 1, max_commits: 14, has_branches: false, foreign: 15 };
     let counts = check(shape, 250, true);
     counts.blame.is_close();
     counts.removed.is_close();
@@ -504,14 +496,24 @@ fn linear_histories_come_out_whole_and_owned() {
 
 #[test]
 fn nothing_of_a_fully_owned_history_is_unplanned() {
-    let shape = Shape { n_commits: 20, has_branches: false, foreign: 0 };
+    let shape = Shape { min_commits: 1, max_commits: 20, has_branches: false, foreign: 0 };
     check(shape, 100, false);
 }
 
 #[test]
 fn histories_with_merges_come_out_whole_and_owned() {
-    let shape = Shape { n_commits: 24, has_branches: true, foreign: 15 };
+    let shape = Shape { min_commits: 1, max_commits: 24, has_branches: true, foreign: 15 };
     let counts = check(shape, 150, true);
     counts.blame.is_close();
     counts.removed.is_close();
+}
+
+/// `CODEBOOST_COMMITS` sets how long they are.
+#[test]
+fn long_histories_come_out_whole_in_bounded_memory() {
+    let n = std::env::var("CODEBOOST_COMMITS").map_or(150, |n| n.parse().unwrap());
+    let shape = Shape { min_commits: n, max_commits: n, has_branches: true, foreign: 10 };
+    check(shape, 6, false);
+    let shape = Shape { has_branches: false, ..shape };
+    check(shape, 2, false);
 }

@@ -2,7 +2,9 @@
 //! other programs that work on the same objects.
 
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
@@ -151,7 +153,7 @@ fn an_object_that_is_gone_or_damaged_is_named() {
 #[test]
 fn another_program_may_pack_fetch_and_collect_meanwhile() {
     let env = TestEnv::new();
-    let shape = Shape { n_commits: 60, has_branches: true, foreign: 20 };
+    let shape = Shape { min_commits: 1, max_commits: 60, has_branches: true, foreign: 20 };
     let mut history = [histories::history(5, shape)];
     histories::write(&env, "repo", &mut history);
     let [history] = history;
@@ -208,4 +210,47 @@ fn another_program_may_pack_fetch_and_collect_meanwhile() {
         is_done.store(true, Ordering::Relaxed);
         assert!(n_right > 12, "only {n_right} of 25 runs came to their end");
     });
+}
+
+#[test]
+fn told_to_end_it_leaves_nothing_behind() {
+    let mut env = TestEnv::new();
+    let shape = Shape { min_commits: 400, max_commits: 400, has_branches: true, foreign: 20 };
+    let mut history = [histories::history(9, shape)];
+    histories::write(&env, "repo", &mut history);
+    let [history] = history;
+    env.write("plan.json", crate::link::plan(&[("P1", &["a.rs"])]).to_string());
+    env.write("ledger.json", json!({"schema_version": 1, "commits": {}}).to_string());
+    std::fs::create_dir(env.path("tmp")).unwrap();
+    std::fs::create_dir(env.path("out")).unwrap();
+    let tmp = env.path("tmp");
+    env.set("TMPDIR", tmp.to_str().unwrap());
+    let ends = [history.base, history.head].map(|n| history.commits[n].id.as_str());
+    let mut n_told = 0;
+    for signal in ["-INT", "-TERM"] {
+        for wait in [5, 10, 20, 30, 50, 80, 120, 200] {
+            let files = ["--plan", "plan.json", "--ledger", "ledger.json", "-o", "out/link.json"];
+            let range = ["link", "--repo", "repo", "--base", ends[0], "--head", ends[1]];
+            let mut command = env.codeboost(".", range.iter().chain(&files));
+            let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            std::thread::sleep(Duration::from_millis(wait));
+            let told = Command::new("kill").args([signal, &child.id().to_string()]).output();
+            assert!(told.is_ok());
+            let status = child.wait().unwrap();
+            let names = |folder: &Path| -> Vec<String> {
+                let entries = std::fs::read_dir(folder).unwrap();
+                entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
+            };
+            assert_eq!(names(&tmp), Vec::<String>::new(), "after {wait} ms");
+            if status.code().is_none() {
+                n_told += 1;
+                assert_eq!(names(&env.path("out")), Vec::<String>::new(), "after {wait} ms");
+            } else {
+                assert_eq!(status.code(), Some(0));
+                assert_eq!(names(&env.path("out")), ["link.json"]);
+                std::fs::remove_file(env.path("out/link.json")).unwrap();
+            }
+        }
+    }
+    assert!(n_told > 1, "{n_told} runs were ended");
 }

@@ -26,6 +26,7 @@ use crate::link::assemble::{self, Options};
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_line};
 use crate::plan;
+use crate::process::Ending;
 use crate::review::read::{self as review, Loaded};
 use crate::stage;
 use crate::store::Store;
@@ -223,21 +224,30 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
     if args.verify {
         return verify(context, &context.path(output), &objects, (&base, &head), &plan, None);
     }
-    let is_late = || {
+    let ending = Ending::watch()
+        .map_err(|error| Error::from_error(&error).context("can't watch for being told to end"))?;
+    let is_over = || {
         let deadline = args.budget.deadline.map(Duration::from_secs);
-        deadline.is_some_and(|deadline| begun.elapsed() > deadline)
+        ending.is_told() || deadline.is_some_and(|deadline| begun.elapsed() > deadline)
     };
-    let history = read::history(context, &objects, &base, &head, args.budget.max_commits)?;
+    let history = read::history(context, &objects, &base, &head, args.budget.max_commits);
+    if ending.is_told() {
+        // The private repository is gone by now.
+        ending.end_if_told();
+        return Ok(Outcome::Failed);
+    }
+    let history = history?;
     let project = repository.project_config(&base)?;
     let progress = Progress::new(context, history.diff.files.len() as u64, begun);
     let options = Options {
         generated: &project.generated,
         max_lines: args.budget.max_lines,
-        is_over: Some(&is_late),
+        is_over: Some(&is_over),
         progress: Some(&|done, all| progress.tell(done, all)),
     };
     let linked = assemble::link(&history, &plan, &ledger, &objects, &options);
     progress.end();
+    ending.end_if_told();
     let linked = linked?;
     let outcome = put(context, &linked, output);
     // The process ends here: taking hundreds of thousands of values apart is left to that.

@@ -96,7 +96,8 @@ pub(crate) struct History {
 /// What kind of histories are wanted.
 #[derive(Clone, Copy)]
 pub(crate) struct Shape {
-    pub(crate) n_commits: usize,
+    pub(crate) min_commits: usize,
+    pub(crate) max_commits: usize,
     pub(crate) has_branches: bool,
     /// Percent of commits that belong to nobody.
     pub(crate) foreign: usize,
@@ -382,7 +383,7 @@ pub(crate) fn history(seed: u64, shape: Shape) -> History {
         commits.len() - 1
     };
     let item = |rng: &mut Rng| (!rng.chance(shape.foreign)).then(|| 1 + rng.below(3) as u8);
-    let n = 1 + rng.below(shape.n_commits);
+    let n = shape.min_commits + rng.below(1 + shape.max_commits - shape.min_commits);
     let first = add(Vec::new(), tree.clone(), None);
     if !shape.has_branches {
         let mut at = first;
@@ -461,11 +462,14 @@ pub(crate) fn reaches(history: &History, from: usize, to: usize) -> bool {
 
 fn reaches_in(commits: &[Commit], from: usize, to: usize) -> bool {
     let mut todo = vec![from];
+    let mut seen = vec![false; commits.len()];
     while let Some(at) = todo.pop() {
         if at == to {
             return true;
         }
-        todo.extend(commits[at].parents.iter().filter(|parent| **parent >= to));
+        if !std::mem::replace(&mut seen[at], true) {
+            todo.extend(commits[at].parents.iter().filter(|parent| **parent >= to));
+        }
     }
     false
 }
