@@ -220,11 +220,7 @@ impl Checked<'_> {
             .enumerate()
             .map(|(n, commit)| (commit.id.as_str(), n))
             .collect();
-        let is_owned = self
-            .history
-            .commits
-            .iter()
-            .all(|commit| commit.item.is_some() || commit.parents.is_empty());
+        let is_owned = self.range().iter().all(|n| self.history.commits[*n].item.is_some());
         let mut faults = Vec::new();
         let mut sums: BTreeMap<String, (u64, u64, u64)> = BTreeMap::new();
         for segment in self.link["segments"].as_array().unwrap() {
@@ -497,6 +493,8 @@ fn linear_histories_come_out_whole_and_owned() {
 #[test]
 fn nothing_of_a_fully_owned_history_is_unplanned() {
     let shape = Shape { min_commits: 1, max_commits: 20, has_branches: false, foreign: 0 };
+    check(shape, 100, false);
+    let shape = Shape { min_commits: 1, max_commits: 30, has_branches: true, foreign: 0 };
     check(shape, 100, false);
 }
 
