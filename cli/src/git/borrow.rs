@@ -72,8 +72,8 @@ impl<'a> Borrowed<'a> {
             .tempdir()
             .map_err(|e| FileError::new("make a temporary folder in", &std::env::temp_dir(), e))?;
         let path = folder.path();
+        // No folder of objects: the variable below names one.
         stage::make_folder(&path.join("refs"))?;
-        stage::make_folder(&path.join("objects"))?;
         let mut config = String::from("[core]\n\tbare = true\n\trepositoryformatversion = 1\n");
         if format == ObjectFormat::Sha256 {
             config.push_str("[extensions]\n\tobjectformat = sha256\n");
