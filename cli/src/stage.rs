@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use tempfile::NamedTempFile;
+
 /// A file operation that failed, with its path.
 #[derive(Debug, thiserror::Error)]
 #[error("can't {action} {}", path.display())]
@@ -33,19 +35,36 @@ impl FileError {
 /// # Errors
 /// [`FileError`] naming the path.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
     let fail = |source| FileError::new("write", path, source);
-    std::fs::create_dir_all(folder).map_err(fail)?;
-    let mut file = tempfile::Builder::new()
-        .prefix(".codeboost-")
-        .permissions(permissions())
-        .tempfile_in(folder)
-        .map_err(fail)?;
-    file.write_all(bytes).map_err(fail)?;
-    file.as_file().sync_all().map_err(fail)?;
-    file.persist(path).map_err(|error| fail(error.error))?;
-    sync_folder(folder).map_err(fail)
+    let file = begin(path, |out| out.write_all(bytes)).map_err(fail)?;
+    settle(path, file).map_err(fail)
+}
+
+/// A temporary file beside `path` that holds what `fill` writes.
+fn begin(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> io::Result<NamedTempFile> {
+    let folder = folder_of(path);
+    std::fs::create_dir_all(folder)?;
+    let mut builder = tempfile::Builder::new();
+    let mut file = builder.prefix(".codeboost-").permissions(permissions()).tempfile_in(folder)?;
+    let mut out = io::BufWriter::with_capacity(1 << 16, file.as_file_mut());
+    fill(&mut out)?;
+    out.flush()?;
+    drop(out);
+    Ok(file)
+}
+
+/// Puts a temporary file in place of `path`.
+fn settle(path: &Path, file: NamedTempFile) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder_of(path))
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Writes `bytes` as [`write`] does, unless the file holds them already.
@@ -55,42 +74,50 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
 /// # Errors
 /// [`FileError`] naming the path.
 pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    if holds(path, bytes).unwrap_or(false) {
+    if std::fs::read(path).is_ok_and(|old| old == bytes) {
         return Ok(false);
     }
     write(path, bytes).map(|()| true)
 }
 
-/// Writes `bytes` as [`write`] does, and returns whether they differ from what was there.
+/// Writes what `fill` writes as [`write`] does, piece by piece, and returns whether it differs from
+/// what was there.
 ///
-/// The file is new even where they do not: `make` has to see it as newer than the inputs that it
+/// The file is new even where it does not: `make` has to see it as newer than the inputs that it
 /// was just made from.
 ///
 /// # Errors
 /// [`FileError`] naming the path.
-pub fn write_again(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
-    let differs = !holds(path, bytes).unwrap_or(false);
-    write(path, bytes).map(|()| differs)
+pub fn write_again(
+    path: &Path,
+    fill: impl FnOnce(&mut dyn io::Write) -> io::Result<()>,
+) -> Result<bool, FileError> {
+    let fail = |source| FileError::new("write", path, source);
+    let file = begin(path, fill).map_err(fail)?;
+    let differs = !are_equal(path, file.path()).unwrap_or(false);
+    settle(path, file).map_err(fail)?;
+    Ok(differs)
 }
 
-/// Whether a file has exactly these bytes. It is read piece by piece: outputs may be large.
-fn holds(path: &Path, bytes: &[u8]) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    if file.metadata()?.len() != bytes.len() as u64 {
+/// Whether two files have the same bytes.
+fn are_equal(a: &Path, b: &Path) -> io::Result<bool> {
+    let (mut a, mut b) = (File::open(a)?, File::open(b)?);
+    let len = a.metadata()?.len();
+    if len != b.metadata()?.len() {
         return Ok(false);
     }
-    let mut piece = [0; 1 << 14];
-    let mut rest = bytes;
-    loop {
-        let n = file.read(&mut piece)?;
-        if n == 0 {
-            return Ok(rest.is_empty());
+    let mut rest = len;
+    let mut pieces = ([0; 1 << 14], [0; 1 << 14]);
+    while rest > 0 {
+        let n = rest.min(1 << 14) as usize;
+        a.read_exact(&mut pieces.0[..n])?;
+        b.read_exact(&mut pieces.1[..n])?;
+        if pieces.0[..n] != pieces.1[..n] {
+            return Ok(false);
         }
-        match rest.strip_prefix(&piece[..n]) {
-            Some(after) => rest = after,
-            None => return Ok(false),
-        }
+        rest -= n as u64;
     }
+    Ok(true)
 }
 
 /// Writes a file that nobody needs after a crash: not synced, not renamed.

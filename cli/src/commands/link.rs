@@ -1,5 +1,6 @@
 //! `codeboost link`: history, ledger and plan to `link.json`, of a task or of files alone.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -166,12 +167,11 @@ pub(crate) fn make(
 const STAGE: &str = "link";
 
 fn put(context: &Context, link: &Link, output: &Path) -> Result {
-    let text = to_json(link);
     if output == Path::new("-") {
-        context.out.raw(&text);
+        context.out.raw(&to_json(link));
         return Ok(Outcome::Done);
     }
-    let wrote = stage::write_again(&context.path(output), &text)?;
+    let wrote = stage::write_again(&context.path(output), |out| write_json(link, out))?;
     report(context, link, output, wrote);
     Ok(Outcome::Done)
 }
@@ -257,34 +257,32 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
 
 /// The bytes of `link.json`: one line for each file and segment.
 pub(crate) fn to_json(link: &Link) -> Vec<u8> {
-    fn list<T: Serialize>(out: &mut Vec<u8>, name: &str, values: &[T]) {
-        out.extend_from_slice(format!("  \"{name}\": [").as_bytes());
-        for (n, value) in values.iter().enumerate() {
-            out.extend_from_slice(if n == 0 { b"\n    " } else { b",\n    " });
-            write(out, value);
-        }
-        out.extend_from_slice(if values.is_empty() { b"]" } else { b"\n  ]" });
-    }
-    fn write<T: Serialize>(out: &mut Vec<u8>, value: &T) {
-        serde_json::to_writer(out, value).expect("our own types always serialize");
-    }
     let mut out = Vec::new();
-    out.extend_from_slice(b"{\n  \"schema_version\": 1,\n  \"base\": ");
-    write(&mut out, &link.base);
-    out.extend_from_slice(b",\n  \"head\": ");
-    write(&mut out, &link.head);
-    out.extend_from_slice(b",\n  \"plan\": ");
-    write(&mut out, &link.plan);
-    out.extend_from_slice(b",\n  \"diff\": ");
-    write(&mut out, &link.diff);
-    out.extend_from_slice(b",\n");
-    list(&mut out, "rows", &link.rows);
-    out.extend_from_slice(b",\n");
-    list(&mut out, "files", &link.files);
-    out.extend_from_slice(b",\n");
-    list(&mut out, "segments", &link.segments);
-    out.extend_from_slice(b"\n}\n");
+    write_json(link, &mut out).expect("a list of bytes takes everything");
     out
+}
+
+fn write_json(link: &Link, mut out: &mut dyn io::Write) -> io::Result<()> {
+    fn list<T: Serialize>(mut out: &mut dyn io::Write, name: &str, values: &[T]) -> io::Result<()> {
+        write!(out, ",\n  \"{name}\": [")?;
+        for (n, value) in values.iter().enumerate() {
+            out.write_all(if n == 0 { b"\n    " } else { b",\n    " })?;
+            serde_json::to_writer(&mut out, value)?;
+        }
+        out.write_all(if values.is_empty() { b"]" } else { b"\n  ]" })
+    }
+    out.write_all(b"{\n  \"schema_version\": 1,\n  \"base\": ")?;
+    serde_json::to_writer(&mut out, &link.base)?;
+    out.write_all(b",\n  \"head\": ")?;
+    serde_json::to_writer(&mut out, &link.head)?;
+    out.write_all(b",\n  \"plan\": ")?;
+    serde_json::to_writer(&mut out, &link.plan)?;
+    out.write_all(b",\n  \"diff\": ")?;
+    serde_json::to_writer(&mut out, &link.diff)?;
+    list(out, "rows", &link.rows)?;
+    list(out, "files", &link.files)?;
+    list(out, "segments", &link.segments)?;
+    out.write_all(b"\n}\n")
 }
 
 fn verify(

@@ -329,7 +329,7 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
     let html = prepare(&page, &Options::default()).finish(None);
     let digest = Digest::of(html.as_bytes());
     let path = context.path(args.output.clone().unwrap_or_else(|| "review.html".into()));
-    let wrote = stage::write_again(&path, html.as_bytes())?;
+    let wrote = stage::write_again(&path, |out| out.write_all(html.as_bytes()))?;
     context.out.detail(format!(
         "{} proven against the commits",
         counted(parsed.segments.len() as u64, "segment")
