@@ -67,7 +67,7 @@ fn folder_of(path: &Path) -> &Path {
     path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// Writes `bytes` as [`write`] does, unless the file holds them already.
+/// Writes `bytes` as [`write()`] does, unless the file holds them already.
 ///
 /// Returns whether it wrote. An unchanged file keeps its time, so that `make` sees it as current.
 ///
@@ -80,7 +80,7 @@ pub fn write_if_changed(path: &Path, bytes: &[u8]) -> Result<bool, FileError> {
     write(path, bytes).map(|()| true)
 }
 
-/// Writes what `fill` writes as [`write`] does, piece by piece, and returns whether it differs from
+/// Writes what `fill` writes as [`write()`] does, piece by piece, and returns whether it differs from
 /// what was there.
 ///
 /// The file is new even where it does not: `make` has to see it as newer than the inputs that it

@@ -2,13 +2,13 @@
 //!
 //! | module | does |
 //! |---|---|
-//! | [`read`] | the file: regular, bounded, not through links |
+//! | [`mod@read`] | the file: regular, bounded, not through links |
 //! | [`signature`] | the detached SSH signature and the allowed signers |
 //! | [`book`] | what holds for the decisions of any file: ids, contradictions, order |
 //! | [`compare`] | which decisions can be recorded, and why the others can't |
 //! | [`desk`] | the same for decisions about a plan |
-//! | [`record`] | all that can be, in one transaction |
-//! | [`verify`] | the same questions about an archived bundle, offline |
+//! | [`mod@record`] | all that can be, in one transaction |
+//! | [`mod@verify`] | the same questions about an archived bundle, offline |
 //!
 //! | point | killed there |
 //! |---|---|

@@ -13,7 +13,7 @@
 //! ```
 //!
 //! What is about to be done is recorded first. Killed between any two steps, the next command on
-//! the task finds out from the head how far it came ([`recover`]) and goes on from there: a commit
+//! the task finds out from the head how far it came (`recover`) and goes on from there: a commit
 //! is made and recorded before the head moves, so that nothing is ever done twice and no commit of
 //! an item is ever without its entry. An entry whose commit never became part of the head lies
 //! outside of every range and means nothing.

@@ -10,7 +10,7 @@
 //! | [`source`] | the input's text and its syntax tree, for places |
 //! | [`text`] | the one text of a revision that threads refer to |
 //! | [`threads`] | review threads, replayed from their records |
-//! | [`write`] | a plan as YAML and JSON |
+//! | [`mod@write`] | a plan as YAML and JSON |
 //! | [`v1`] | the semantics of version 1; a later version gets its own folder |
 //!
 //! Everything here is a rule: plain data in, plain data out. Trees of git, the file system's

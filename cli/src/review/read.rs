@@ -165,7 +165,7 @@ pub fn read(
 /// Reads the review of a task at one pair of base and head.
 ///
 /// # Errors
-/// As [`read`].
+/// As [`read()`].
 pub fn read_at(
     repository: &Repository<'_>,
     store: &Store<'_>,
