@@ -321,7 +321,12 @@ impl From<StoreError> for Error {
                 Some(format!("move {} away and run codeboost init for a new key", path.display()))
             }
             StoreError::NoKey => Some("run codeboost init, which makes one".to_owned()),
-            StoreError::NoTask(issue) => Some(format!("run codeboost task add {issue} --base REF")),
+            StoreError::NoTask(_) => Some(
+                "codeboost task list shows those there are; codeboost task add adds one".into(),
+            ),
+            StoreError::TaskEnded { issue, .. } => Some(format!(
+                "codeboost log {issue} tells how; a new one: codeboost task add {issue}"
+            )),
             StoreError::NoOpenTask => Some("run codeboost task add ISSUE --base REF".to_owned()),
             StoreError::SeveralTasks(_) => Some("name the task by its issue number".to_owned()),
             StoreError::TaskExists(issue) => {

@@ -310,7 +310,7 @@ fn decide(
                 && asked.decisions.iter().any(|one| one.id == errand.made.decision)
         });
         let words = judgement.steps.iter().map(|step| step.words.clone()).collect();
-        let answers = answers(judgement, &after);
+        let answers = answers(judgement, &after, asked.form.is_some());
         let applied = Applied {
             answers,
             task: Some(task.clone()),
@@ -542,13 +542,13 @@ fn without_task(store: &Store<'_>, decisions: &Decisions) -> Result<Applied, App
     })
 }
 
-fn answers(judgement: Judgement, after: &Review) -> Answers {
+fn answers(judgement: Judgement, after: &Review, on_page: bool) -> Answers {
     let issue = after.inputs.task.issue;
     let rejected = judgement.steps.iter().any(|step| step.decision.action.word() == "reject");
     let next = if rejected {
         format!("make the next revision: codeboost plan edit {issue}")
     } else if let Some(worst) = judgement.refused.iter().map(|refused| refused.reason).min() {
-        way_on(worst, issue)
+        way_on(worst, issue, on_page)
     } else if after.blockers.is_empty() {
         format!("nothing blocks the merge: codeboost merge {issue}")
     } else {
@@ -564,7 +564,7 @@ fn answers(judgement: Judgement, after: &Review) -> Answers {
 }
 
 /// What to do about refused decisions, the first of the reasons leading.
-fn way_on(worst: Refusal, issue: u64) -> String {
+fn way_on(worst: Refusal, issue: u64, on_page: bool) -> String {
     match worst {
         Refusal::Stale => format!("look at what changed: codeboost render {issue}"),
         Refusal::NotAuthorized => {
@@ -574,6 +574,7 @@ fn way_on(worst: Refusal, issue: u64) -> String {
             format!("acknowledge each mark that codeboost review {issue} ITEM shows, then again")
         }
         Refusal::Blocked => format!("see what is left: codeboost review {issue}"),
+        _ if !on_page => format!("look at what is there: codeboost review {issue} ITEM"),
         _ => format!("decide it on a new page: codeboost render {issue}"),
     }
 }

@@ -149,7 +149,7 @@ impl<'a> Desk<'a> {
         let issue = self.task.issue;
         let usage = || {
             Error::usage(format!("{name:?} names no change"))
-                .hint(format!("codeboost review {issue} names them, such as 12.3f9a2b7c"))
+                .hint(format!("codeboost review {issue} ITEM (or ambiguous, unplanned) names them, such as 12.3f9a2b7c"))
         };
         let (id, key) = name.split_once('.').ok_or_else(usage)?;
         let id: u32 = id.parse().map_err(|_| usage())?;
@@ -195,7 +195,7 @@ pub(crate) fn approve(context: &Context, args: &ApproveArgs) -> Result {
     if let Some(seen) = &args.seen {
         if seen.len() < 12 || !current.starts_with(seen.as_str()) {
             return Err(Error::not_allowed(format!(
-                "{item} is not what ended with the code {seen}: it changed since"
+                "the text of {item} does not end with the code {seen}: it changed since, or the code is mistyped"
             ))
             .hint(format!("read it again: codeboost review {issue} {item}")));
         }

@@ -195,8 +195,27 @@ fn add(context: &Context, args: &AddArgs) -> Result {
             short_ref(&head_ref)
         ));
     }
+    if let Some(twin) = remote_twin(git, &base_ref)? {
+        context.out.warn(format!(
+            "{base} is a branch of this repository: the merge moves it here, and only while it is \
+             checked out nowhere; to land on the remote, add the task with --base {twin}",
+            base = short_ref(&base_ref),
+        ));
+    }
     context.out.note(format!("Next: codeboost plan import {number} FILE"));
     Ok(Outcome::Done)
+}
+
+/// The remote-tracking branch of the same name, when the base is a local branch and there is one.
+fn remote_twin(git: &Git<'_>, base_ref: &str) -> Result<Option<String>> {
+    let Some(name) = base_ref.strip_prefix("refs/heads/") else { return Ok(None) };
+    let remotes = git.output(["remote"])?;
+    for remote in String::from_utf8_lossy(&remotes).lines() {
+        if git.resolve(&format!("refs/remotes/{remote}/{name}"))?.is_some() {
+            return Ok(Some(format!("{remote}/{name}")));
+        }
+    }
+    Ok(None)
 }
 
 fn find_branch(git: &Git<'_>, name: &str) -> Result<(String, CommitId)> {

@@ -251,7 +251,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
         let place = self.forge.place();
         let Some(old) = &pair.lags_at else {
             let words = if !self.forge.is_elsewhere() {
-                "there is no remote to push to".to_owned()
+                "the base is a branch of this repository: nothing is pushed".to_owned()
             } else if pair.head_is_there {
                 format!("the head is on {place} as reviewed")
             } else {

@@ -64,6 +64,14 @@ pub enum StoreError {
     /// No task of this issue.
     #[error("there is no task for issue #{0}")]
     NoTask(u64),
+    /// The task of that issue has ended.
+    #[error("the task for issue #{issue} is {state}")]
+    TaskEnded {
+        /// Its issue.
+        issue: u64,
+        /// How it ended.
+        state: TaskState,
+    },
     /// No open task at all.
     #[error("no task is open")]
     NoOpenTask,

@@ -125,15 +125,20 @@ impl ReadTx<'_> {
     /// The open task of that issue, or, without a number, the only open one.
     ///
     /// # Errors
-    /// [`StoreError::NoTask`], [`StoreError::NoOpenTask`] or [`StoreError::SeveralTasks`].
+    /// [`StoreError::NoTask`], [`StoreError::TaskEnded`], [`StoreError::NoOpenTask`] or
+    /// [`StoreError::SeveralTasks`].
     pub fn select_task(&self, issue: Option<u64>) -> Result<TaskRow, StoreError> {
         let mut open: Vec<_> =
             self.tasks()?.into_iter().filter(|task| !task.state.is_closed()).collect();
         if let Some(issue) = issue {
-            return open
-                .into_iter()
-                .find(|task| task.issue == issue)
-                .ok_or(StoreError::NoTask(issue));
+            if let Some(task) = open.into_iter().find(|task| task.issue == issue) {
+                return Ok(task);
+            }
+            let ended = self.tasks()?.into_iter().rfind(|task| task.issue == issue);
+            return Err(match ended {
+                Some(task) => StoreError::TaskEnded { issue, state: task.state },
+                None => StoreError::NoTask(issue),
+            });
         }
         match open.len() {
             0 => Err(StoreError::NoOpenTask),
@@ -149,7 +154,7 @@ impl ReadTx<'_> {
     /// As [`Self::select_task`].
     pub fn select_any_task(&self, issue: Option<u64>) -> Result<TaskRow, StoreError> {
         match (self.select_task(issue), issue) {
-            (Err(StoreError::NoTask(_)), Some(issue)) => self
+            (Err(StoreError::TaskEnded { .. }), Some(issue)) => self
                 .tasks()?
                 .into_iter()
                 .rfind(|task| task.issue == issue)

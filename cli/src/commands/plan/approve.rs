@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 
 use super::check::parse_commands;
-use super::confirm::ask;
+use super::confirm::{ask, can_ask};
 use super::parse_revision;
 use super::report::Report;
 use super::threads::warn_of_skipped;
@@ -94,9 +94,18 @@ pub(super) fn run(context: &Context, args: &ApproveArgs) -> Result {
         let message = format!("the plan has no command {}", plain_line(&words(other)));
         return Err(Error::usage(message).hint("codeboost plan show lists its commands"));
     }
+    let asks = can_ask() && !args.yes;
+    if asks {
+        context.out.note(to_yaml(&row.plan));
+    }
     let allow = choose_commands(context, args, &given, &new)?;
     confirm_questions(context, args, &open_questions)?;
     confirm_threads(context, args, &threads)?;
+    let question = format!("Approve r{} of issue #{}?", row.plan.revision, task.issue);
+    if asks && ask(&question) != Some(true) {
+        return Err(Error::not_allowed(format!("r{} was not approved", row.plan.revision))
+            .hint(format!("change it first: codeboost plan edit {}", task.issue)));
+    }
     let approval = NewPlanApproval {
         revision: row.plan.revision,
         base: &task.base_commit_id,
