@@ -67,8 +67,8 @@ function refresh() {
 }
 
 /** Reads the page's data. Throws when it can not be read. */
-export function load() {
-  app.index = readIndex();
+export async function load() {
+  app.index = await readIndex();
   app.model = makeModel(app.index);
   app.seen = new Uint8Array(app.index.n_segments);
   for (const item of app.index.items) if (item.approval === 'stale' && item.since) app.since.add(item.id);

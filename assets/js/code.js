@@ -5,7 +5,7 @@ import { $, announce, bdi, because, button, copyOf, el, part, say } from './dom.
 import { collect, metas, placeOf } from './hunks.js';
 import { fileKey, textKey } from './keys.js';
 import { hindrances } from './layers.js';
-import { List } from './list.js';
+import { BLOCK, List } from './list.js';
 import { plain, rawOf, tokens } from './text.js';
 import { STATES, TAGS, changeTitle, count, marks, modeWords, rowName, size } from './words.js';
 
@@ -473,7 +473,7 @@ function drawCard(entry) {
   if (seg === app.current) node.classList.add('cur');
   part(node, 'owner').textContent = label;
   part(node, 'icon').textContent = ICONS.get(change.split('+')[0]) ?? '•';
-  part(node, 'title').textContent = changeTitle(change, before, after);
+  part(node, 'title').textContent = changeTitle(change, before ?? null, after ?? null);
   const facts = part(node, 'facts');
   const fact = (/** @type {any} */ to, /** @type {string} */ name, /** @type {Node|string} */ a, /** @type {Node|string} */ b) => {
     const isSame = (a instanceof Node ? a.textContent : a) === (b instanceof Node ? b.textContent : b);
@@ -515,7 +515,7 @@ export async function keyOf(seg) {
   const block = await readRow(number);
   const [f] = collect([block], (id) => id === seg);
   const file = app.index.files[f.file];
-  if (f.card === seg) return fileKey(file, f.source.change ?? '', f.source.old, f.source.new);
+  if (f.card === seg) return fileKey(file, f.source.change ?? '', f.source.old ?? null, f.source.new ?? null);
   const meta = await metaOf(seg);
   return textKey(file, f.hunks[0], seg, meta.copy ?? [1, 1]);
 }
@@ -972,7 +972,7 @@ function pick(event) {
   if (!row || !block) return;
   const child = row.closest('.blk > *');
   let place = -1;
-  for (let n = 0; n < view.entries.length && place < 0; n += 64) {
+  for (let n = 0; n < view.entries.length && place < 0; n += BLOCK) {
     if (list.node(n)?.parentElement === block) place = n + Array.prototype.indexOf.call(block.children, child);
   }
   const entry = view.entries[place];

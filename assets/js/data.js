@@ -1,4 +1,5 @@
 /** The data in the page: read, unpacked, and held against the digest in the form. */
+import { deal } from './hunks.js';
 import { fromBase64, sha256 } from './text.js';
 
 /** @typedef {import('./types.js').Index} Index */
@@ -8,9 +9,6 @@ import { fromBase64, sha256 } from './text.js';
 /** @param {string} id */
 const textOf = (id) => document.getElementById(id)?.textContent ?? null;
 
-/** @returns {Index} */
-export const readIndex = () => JSON.parse(textOf('index') ?? '');
-
 /** @param {string} text base64 of deflated text */
 async function unpack(text) {
   const stream = new Blob([/** @type {BlobPart} */ (fromBase64(text))]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
@@ -19,10 +17,10 @@ async function unpack(text) {
 
 /** Blocks that were read lately; old ones are read again when they are needed. @type {Map<string, any>} */
 const recent = new Map();
-const MAX_RECENT = 8;
+const MAX_RECENT = 4;
 
-/** The data of one element. @param {string} id */
-async function read(id) {
+/** The data of one element. @param {string} id @param {(value: any) => void} [prepare] */
+async function read(id, prepare = () => {}) {
   const known = recent.get(id);
   if (known !== undefined) {
     recent.delete(id);
@@ -32,13 +30,20 @@ async function read(id) {
   const text = textOf(id);
   if (text === null) return null;
   const value = JSON.parse(await unpack(text));
+  prepare(value);
   recent.set(id, value);
   if (recent.size > MAX_RECENT) recent.delete(/** @type {string} */ (recent.keys().next().value));
   return value;
 }
 
+/** The index as it stands in the page. @returns {any} */
+export const readPlain = () => JSON.parse(textOf('index') ?? '');
+
+/** @returns {Promise<Index>} */
+export const readIndex = async () => ({ ...readPlain(), ...await read('details') });
+
 /** @param {number} row place in the index @returns {Promise<Block>} */
-export const readRow = async (row) => (await read(`row${row}`)) ?? { files: [], segments: [] };
+export const readRow = async (row) => (await read(`row${row}`, deal)) ?? { files: [], segments: [], text: '' };
 
 /** @param {number} item place in the plan @returns {Promise<import('./types.js').SinceFile[]>} */
 export const readSince = async (item) => (await read(`since${item}`)) ?? [];

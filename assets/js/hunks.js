@@ -15,6 +15,20 @@
  * }} Lines
  */
 
+/** Gives each hunk of a block its lines. @param {Block} block */
+export function deal(block) {
+  const texts = block.text.split('\n'), runs = block.runs ? block.runs.split('\n') : null;
+  let at = 0;
+  for (const file of block.files) {
+    for (const hunk of file.hunks) {
+      const n = hunk.here ? hunk.here.reduce((sum, [, count]) => sum + count, 0) : hunk.kinds.length;
+      hunk.texts = texts.slice(at, at + n);
+      hunk.runs = runs && runs.slice(at, at + n);
+      at += n;
+    }
+  }
+}
+
 /** @param {Hunk} hunk @returns {Lines} */
 export function expand(hunk) {
   const n = hunk.kinds.length;
@@ -30,13 +44,16 @@ export function expand(hunk) {
     if (kind !== '+') olds[i] = old++;
     if (kind !== '-') news[i] = head++;
   }
-  const text = hunk.text.split('\n'), run = hunk.runs ? hunk.runs.split('\n') : [];
-  const texts = new Array(n), runs = new Array(n);
-  let at = 0;
-  for (const [begin, count] of hunk.here ?? [[0, n]]) {
-    for (let i = begin; i < begin + count; i++, at++) {
-      texts[i] = text[at];
-      runs[i] = run[at];
+  let texts = hunk.texts, runs = hunk.runs ?? [];
+  if (hunk.here) {
+    texts = new Array(n);
+    runs = new Array(n);
+    let at = 0;
+    for (const [begin, count] of hunk.here) {
+      for (let i = begin; i < begin + count; i++, at++) {
+        texts[i] = hunk.texts[at];
+        if (hunk.runs) runs[i] = hunk.runs[at];
+      }
     }
   }
   return {

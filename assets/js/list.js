@@ -1,6 +1,7 @@
 /** A long list of which only what is near the viewport is in the document. */
 
-const BLOCK = 64;
+/** Entries that are drawn and dropped together. */
+export const BLOCK = 32;
 const MARGIN = 500;
 const CONTROLS = 'button, select, input, summary, textarea';
 
@@ -207,14 +208,17 @@ export class List {
   /** Draws the entries again for which `test` holds. @param {(entry: T) => boolean} test */
   redraw(test) {
     const focus = this.focus();
+    let isSame = true;
     for (const [b, block] of this.mounted) {
       for (let i = b * BLOCK; i < Math.min(this.entries.length, (b + 1) * BLOCK); i++) {
         if (!test(this.entries[i])) continue;
+        isSame = false;
         const old = block.children[i % BLOCK], held = old.contains(document.activeElement);
         old.replaceWith(this.drawing.draw(this.entries[i], i));
         if (held && focus) this.refocus(i, focus.nth);
       }
     }
+    if (isSame) return;
     this.measure();
     this.soon();
   }

@@ -53,7 +53,7 @@ function firstRow() {
 async function start() {
   document.documentElement.classList.add('scripted');
   try {
-    load();
+    await load();
   } catch {
     const main = el('main', 'plainpage', el('h1', '', 'This page is damaged'), el('p', '', 'Its data can not be read. Make it again with: codeboost render'));
     document.body.replaceChildren(main);

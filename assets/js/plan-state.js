@@ -1,5 +1,5 @@
 /** The state of a plan's page, and the only ways to change it. */
-import { digestOfData, readForm, readIndex } from './data.js';
+import { digestOfData, readForm, readPlain } from './data.js';
 import { subject } from './decisions.js';
 import { announce } from './dom.js';
 import { openStorage, readDrafts, writeDrafts } from './drafts.js';
@@ -39,7 +39,7 @@ export const planForm = () => signed;
 
 /** Reads the page's data. Throws when it can not be read. */
 export function loadPlan() {
-  plan.index = /** @type {any} */ (readIndex());
+  plan.index = readPlain();
 }
 
 /** Holds the data against the form; only then can anything be decided. */

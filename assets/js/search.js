@@ -45,10 +45,17 @@ export async function findAll(query, isLate = () => false) {
     if (index.rows[number].changes === 0) continue;
     const block = await readRow(number);
     if (isLate()) break;
+    const whole = block.text.toLowerCase();
+    if (!whole.includes(wanted)) continue;
+    const lowered = whole.split('\n');
+    let at = 0;
     for (const file of block.files) {
       for (const hunk of file.hunks) {
-        if (!has(hunk.text)) continue;
-        const lines = hunk.text.split('\n');
+        const from = at;
+        at += hunk.texts.length;
+        let hit = false;
+        for (let i = from; i < at && !hit; i++) hit = lowered[i].includes(wanted);
+        if (!hit) continue;
         const places = (hunk.here ?? [[0, hunk.kinds.length]]).flatMap(([from, length]) => Array.from({ length }, (_, i) => from + i));
         // Segment of each place, counted along.
         let segment = -1, left = 0;
@@ -60,8 +67,8 @@ export async function findAll(query, isLate = () => false) {
         });
         places.forEach((place, i) => {
           const owner = owners[place];
-          if (owner < 0 || model.rowOf[owner] !== number || !has(lines[i])) return;
-          add({ row: index.rows[number].row, path: index.files[file.file].path, text: lines[i], segment: owner });
+          if (owner < 0 || model.rowOf[owner] !== number || !lowered[from + i].includes(wanted)) return;
+          add({ row: index.rows[number].row, path: index.files[file.file].path, text: hunk.texts[i], segment: owner });
         });
       }
     }

@@ -79,7 +79,10 @@ export function toBase64(bytes) {
 }
 
 /** @param {string} text @returns {Uint8Array} */
-export const fromBase64 = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+export const fromBase64 = (text) => {
+  const { fromBase64: quick } = /** @type {any} */ (Uint8Array);
+  return quick ? /** @type {Uint8Array} */ (quick.call(Uint8Array, text)) : Uint8Array.from(atob(text), (c) => c.charCodeAt(0));
+};
 
 /** `sha256:` and hex. @param {Uint8Array} bytes */
 export async function sha256(bytes) {

@@ -55,18 +55,18 @@
  * }} Side
  * @typedef {{
  *   hunk: number, old: number, new: number, kinds: string, first: number, counts: number[],
- *   contexts: [number, string][], here?: [number, number][], text: string, unended?: number[],
- *   runs?: string, words?: [number, string][]
+ *   contexts: [number, string][], here?: [number, number][], unended?: number[],
+ *   words?: [number, string][], texts: string[], runs: string[]|null
  * }} Hunk
  * @typedef {{
- *   file: number, similarity?: number, old: Side|null, new: Side|null, card?: number,
+ *   file: number, similarity?: number, old?: Side, new?: Side, card?: number,
  *   change?: string, crlf?: boolean, left_out?: string, hunks: Hunk[]
  * }} BlockFile
  * @typedef {{
  *   id: number, commits?: number[], owners?: string[], foreign?: boolean, scope?: string,
  *   scope_owner?: string[], shared_file?: string[], tags?: Tag[], coarse?: boolean, copy?: [number, number]
  * }} SegmentMeta
- * @typedef {{files: BlockFile[], segments: SegmentMeta[]}} Block
+ * @typedef {{files: BlockFile[], segments: SegmentMeta[], text: string, runs?: string}} Block
  * @typedef {{
  *   path: string, meta: [string, string]|null, statuses: string, ops: string,
  *   contexts: [number, string][], text: string, unended?: number[]

@@ -42,6 +42,23 @@ pub struct Config {
     pub merge: Merge,
     /// Where a `cmd` check must have run for its result to count.
     pub cmd_evidence: BTreeSet<EvidenceSource>,
+    /// How much a page may carry.
+    pub page: PageLimits,
+}
+
+/// How much a page may carry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct PageLimits {
+    /// KiB of unchanged lines, so that whole files can be read in the page; 0 for none.
+    pub whole_files: u64,
+    /// MiB of source that is read for highlighting; 0 for none.
+    pub highlight: u64,
+}
+
+impl Default for PageLimits {
+    fn default() -> Self {
+        Self { whole_files: 2048, highlight: 32 }
+    }
 }
 
 /// Where issues, pull requests and the merge live.
@@ -192,6 +209,14 @@ struct Part {
     keys: Option<Vec<AcceptedKey>>,
     merge: MergePart,
     cmd_evidence: Option<BTreeSet<EvidenceSource>>,
+    page: PagePart,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct PagePart {
+    whole_files: Option<u64>,
+    highlight: Option<u64>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -307,6 +332,15 @@ impl Config {
                 .cmd_evidence
                 .or(user.cmd_evidence)
                 .unwrap_or_else(|| [EvidenceSource::Sandbox, EvidenceSource::Host].into()),
+            page: {
+                let usual = PageLimits::default();
+                let whole_files = mine.page.whole_files.or(user.page.whole_files);
+                let highlight = mine.page.highlight.or(user.page.highlight);
+                PageLimits {
+                    whole_files: whole_files.unwrap_or(usual.whole_files),
+                    highlight: highlight.unwrap_or(usual.highlight),
+                }
+            },
         }
     }
 }
@@ -489,6 +523,9 @@ mod tests {
         assert_eq!(config.remote.as_deref(), Some("mine"));
         assert_eq!(config.merge, Merge { method: MergeMethod::Squash, head: HeadAfter::Move });
         assert!(config.reviewers.signatures, "two reviewers need signatures");
+        let user = part("page: {whole_files: 0, highlight: 8}\n").expect("valid");
+        let page = Config::of(part("page: {highlight: 0}\n").expect("valid"), user).page;
+        assert_eq!(page, PageLimits { whole_files: 0, highlight: 0 });
     }
 
     #[test]

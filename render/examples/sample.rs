@@ -20,7 +20,7 @@ fn main() {
     if flag("--no-whole") {
         options.whole_files_max_bytes = 0;
     }
-    let prepared = prepare(&review, &options);
+    let prepared = prepare(&review, &options, &());
     let form = (!flag("--no-form")).then(|| SignedForm {
         payload: sample::form(&review, &prepared.data_digest),
         signature: vec![7; 64],

@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use codeboost_schema::ids::Digest;
 use syntect::parsing::{ParseState, Scope, ScopeStack, SyntaxReference, SyntaxSet};
 
 use crate::text;
@@ -43,6 +44,59 @@ const CLASSES: &[(&str, char)] = &[
     ("markup.heading", 'k'),
     ("markup.raw", 's'),
 ];
+
+/// Remembers what highlighting came to.
+pub trait Highlighted: Sync {
+    /// The runs that were made from what `digest` names: one line for each line that is shown.
+    fn get(&self, digest: &Digest) -> Option<String>;
+    /// Takes runs that were just made.
+    fn put(&self, digest: Digest, runs: &str);
+}
+
+impl Highlighted for () {
+    fn get(&self, _: &Digest) -> Option<String> {
+        None
+    }
+
+    fn put(&self, _: Digest, _: &str) {}
+}
+
+/// Names everything that runs are made from: the lexer, the language, and every line in order.
+fn digest(language: &SyntaxReference, steps: &[(Step<'_>, bool)]) -> Digest {
+    let mut bytes = Vec::new();
+    bytes.extend_from_slice(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    bytes.extend_from_slice(language.name.as_bytes());
+    for (step, wanted) in steps {
+        let (kind, line) = match step {
+            Step::Equal(line) => (b"\n=", line),
+            Step::Removed(line) => (b"\n-", line),
+            Step::Added(line) => (b"\n+", line),
+        };
+        bytes.extend_from_slice(kind);
+        bytes.push(u8::from(*wanted));
+        bytes.extend_from_slice(&(line.len() as u64).to_be_bytes());
+        bytes.extend_from_slice(line);
+    }
+    Digest::of(&bytes)
+}
+
+/// As [`runs`], from what is known where it is known.
+pub(crate) fn known_runs(
+    language: &SyntaxReference,
+    steps: &[(Step<'_>, bool)],
+    known: &dyn Highlighted,
+) -> Vec<String> {
+    let digest = digest(language, steps);
+    if let Some(found) = known.get(&digest) {
+        let found: Vec<String> = found.split('\n').map(str::to_owned).collect();
+        if found.len() == steps.iter().filter(|(_, wanted)| *wanted).count() {
+            return found;
+        }
+    }
+    let made = runs(language, steps.iter().copied());
+    known.put(digest, &made.join("\n"));
+    made
+}
 
 /// One line on the walk through both sides of a file.
 #[derive(Clone, Copy)]

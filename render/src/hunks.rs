@@ -5,7 +5,7 @@ use std::sync::Arc;
 use codeboost_schema::link::{Body, FileEntry, Op, Segment, Text};
 use rayon::prelude::*;
 
-use crate::highlight::{self, Step};
+use crate::highlight::{self, Highlighted, Step};
 use crate::model::Contents;
 use crate::{text, words};
 
@@ -224,7 +224,7 @@ impl FileHunks<'_> {
     }
 
     /// Highlights the lines of the hunks.
-    pub(crate) fn highlight(&mut self, file: &FileEntry) {
+    pub(crate) fn highlight(&mut self, file: &FileEntry, known: &dyn Highlighted) {
         let first_line = self
             .new_lines
             .first()
@@ -255,7 +255,7 @@ impl FileHunks<'_> {
                 at += u64::from(line.kind != '-');
             }
         }
-        let runs = highlight::runs(language, steps.into_iter());
+        let runs = highlight::known_runs(language, &steps, known);
         let lines = self.hunks.iter_mut().flat_map(|hunk| &mut hunk.lines);
         for (line, runs) in lines.zip(runs) {
             line.runs = runs;
@@ -271,6 +271,7 @@ pub(crate) fn build_all<'a>(
     segments: &[&'a [Segment]],
     contents: &'a [Contents],
     max_bytes: u64,
+    known: &dyn Highlighted,
 ) -> (Vec<FileHunks<'a>>, usize) {
     static NOTHING: Contents = Contents { old: None, new: None, left_out: None };
     let mut all: Vec<FileHunks<'a>> = (0..files.len())
@@ -293,7 +294,7 @@ pub(crate) fn build_all<'a>(
     all.par_iter_mut().enumerate().for_each(|(n, file)| {
         file.mark_words();
         if chosen[n] {
-            file.highlight(&files[n]);
+            file.highlight(&files[n], known);
         }
     });
     (all, n_plain)

@@ -39,15 +39,6 @@ pub(crate) fn index<'a>(
     whole: &[bool],
 ) -> wire::Index<'a> {
     let link = &review.link;
-    let numbers = row_numbers(link);
-    let mut segment_rows: Vec<u32> = Vec::new();
-    for segment in &link.segments {
-        let number = numbers.get(&segment.row).copied().unwrap_or(u32::MAX);
-        match segment_rows.len() {
-            n if n > 0 && segment_rows[n - 2] == number => segment_rows[n - 1] += 1,
-            _ => segment_rows.extend([number, 1]),
-        }
-    }
     let mut end = 0;
     let files = link
         .files
@@ -93,27 +84,6 @@ pub(crate) fn index<'a>(
         rows: &link.rows,
         files,
         n_segments: u32::try_from(link.segments.len()).unwrap_or(u32::MAX),
-        segment_rows,
-        must_acknowledge: link
-            .segments
-            .iter()
-            .filter_map(|segment| {
-                let tags: Vec<&'static str> = segment
-                    .tags
-                    .iter()
-                    .filter(|tag| tag.must_be_acknowledged())
-                    .map(Tag::name)
-                    .collect();
-                (!tags.is_empty()).then_some((segment.id, tags))
-            })
-            .collect(),
-        ambiguous_owners: link
-            .segments
-            .iter()
-            .filter(|segment| segment.row == Row::Ambiguous)
-            .map(|segment| (segment.id, &segment.owners[..]))
-            .collect(),
-        commits: source.commits.keys().map(|id| commit(review, id)).collect(),
         choices: review
             .choices
             .iter()
@@ -191,6 +161,43 @@ pub(crate) fn index<'a>(
         reviewers: &review.reviewers,
         read_only: review.read_only.as_deref(),
         notices: review.notices.iter().cloned().chain(notices).collect(),
+    }
+}
+
+/// What the page knows of each segment before any block is read.
+pub(crate) fn details<'a>(review: &'a Review, source: &Source<'a>) -> wire::Details<'a> {
+    let link = &review.link;
+    let numbers = row_numbers(link);
+    let mut segment_rows: Vec<u32> = Vec::new();
+    for segment in &link.segments {
+        let number = numbers.get(&segment.row).copied().unwrap_or(u32::MAX);
+        match segment_rows.len() {
+            n if n > 0 && segment_rows[n - 2] == number => segment_rows[n - 1] += 1,
+            _ => segment_rows.extend([number, 1]),
+        }
+    }
+    wire::Details {
+        segment_rows,
+        must_acknowledge: link
+            .segments
+            .iter()
+            .filter_map(|segment| {
+                let tags: Vec<&'static str> = segment
+                    .tags
+                    .iter()
+                    .filter(|tag| tag.must_be_acknowledged())
+                    .map(Tag::name)
+                    .collect();
+                (!tags.is_empty()).then_some((segment.id, tags))
+            })
+            .collect(),
+        ambiguous_owners: link
+            .segments
+            .iter()
+            .filter(|segment| segment.row == Row::Ambiguous)
+            .map(|segment| (segment.id, &segment.owners[..]))
+            .collect(),
+        commits: source.commits.keys().map(|id| commit(review, id)).collect(),
     }
 }
 

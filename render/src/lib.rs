@@ -33,6 +33,7 @@ mod text;
 mod wire;
 mod words;
 
+pub use highlight::Highlighted;
 pub use page::{Budget, Options, PageError, PageParts, Prepared, prepare, read_page};
 pub use plan::{
     PlanAnswer, PlanCommand, PlanPage, PlanProblem, PlanSuggestion, PlanThread, prepare_plan,

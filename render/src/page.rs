@@ -8,6 +8,7 @@ use codeboost_schema::link::Row;
 use minijinja::{Environment, Value, context};
 
 use crate::embedded::{FONTS, PLAN_SCRIPTS, PLAN_STYLES, SCRIPTS, STYLES, TEMPLATES};
+use crate::highlight::Highlighted;
 use crate::model::{Approval, Review, SignedForm};
 use crate::rows::{self, Images, Source};
 use crate::{hunks, index, script, text, wire};
@@ -77,13 +78,19 @@ pub(crate) struct Part {
 
 /// Draws everything but the form.
 ///
-/// The same review and options give the same page, byte for byte.
+/// The same review and options give the same page, byte for byte. `known`: what highlighting came
+/// to before; `&()` keeps nothing.
 #[must_use]
-pub fn prepare(review: &Review, options: &Options) -> Prepared {
+pub fn prepare(review: &Review, options: &Options, known: &dyn Highlighted) -> Prepared {
     let link = &review.link;
     let by_file = rows::by_file(link);
-    let (hunks, n_plain) =
-        hunks::build_all(&link.files, &by_file, &review.contents, options.highlight.max_bytes);
+    let (hunks, n_plain) = hunks::build_all(
+        &link.files,
+        &by_file,
+        &review.contents,
+        options.highlight.max_bytes,
+        known,
+    );
     let copies = rows::copies(&by_file);
     let source = Source {
         link,
@@ -109,6 +116,11 @@ pub fn prepare(review: &Review, options: &Options) -> Prepared {
     let index = index::index(review, &source, notices, &whole.has);
     let mut parts =
         vec![Part { id: "index".to_owned(), kind: "application/json", text: script::json(&index) }];
+    parts.push(Part {
+        id: "details".to_owned(),
+        kind: "text/plain",
+        text: rows::pack(&index::details(review, &source)),
+    });
     let blocks = rows::pack_all(link.rows.iter().map(|summary| source.block(&summary.row)));
     parts.extend((0..).zip(blocks).map(|(n, text): (usize, _)| Part {
         id: format!("row{n}"),

@@ -16,9 +16,9 @@ use crate::model::{Contents, SinceFile};
 use crate::{text, wire};
 
 /// Lines of other owners further than this from the row's own lines are left out of a large hunk.
-const NEAR: usize = 6;
+const NEAR: usize = 3;
 /// A hunk with at most this many lines that are not the row's own is shown whole.
-const MAX_OTHER: usize = 48;
+const MAX_OTHER: usize = 16;
 
 /// Previews of all binary files, each once.
 #[derive(Default)]
@@ -144,7 +144,12 @@ impl<'a> Source<'a> {
             }
             files.push(self.file(n, &self.link.files[n], row, &own));
         }
-        wire::Block { files, segments }
+        let hunks = || files.iter().flat_map(|file: &wire::BlockFile| &file.hunks);
+        let text: Vec<&str> = hunks().map(|hunk| hunk.text.as_str()).collect();
+        let runs: Vec<&str> = hunks().map(|hunk| hunk.runs.as_str()).collect();
+        let (text, runs) = (text.join("\n"), runs.join("\n"));
+        let has_runs = runs.bytes().any(|byte| byte != b'\n');
+        wire::Block { segments, text, runs: if has_runs { runs } else { String::new() }, files }
     }
 
     fn meta(&self, segment: &'a Segment, last_commits: &[CommitId]) -> wire::Segment<'a> {
@@ -184,8 +189,8 @@ impl<'a> Source<'a> {
         wire::BlockFile {
             file: u32::try_from(n).unwrap_or(u32::MAX),
             similarity: file.similarity,
-            old: file.old.as_ref().map(|side| self.images.side(side)),
-            new: file.new.as_ref().map(|side| self.images.side(side)),
+            old: file.old.as_ref().filter(|_| card.is_some()).map(|side| self.images.side(side)),
+            new: file.new.as_ref().filter(|_| card.is_some()).map(|side| self.images.side(side)),
             card: card.as_ref().map(|(id, _)| *id),
             change: card.map(|(_, change)| change),
             crlf: self.hunks[n].crlf,
@@ -225,21 +230,16 @@ impl<'a> Source<'a> {
             }
             *last_context = Some(context);
         }
-        let any_runs = hunk.lines.iter().any(|line| !line.runs.is_empty());
         let mut is_first = true;
         for (begin, n) in &here {
             for (place, line) in hunk.lines.iter().enumerate().skip(*begin).take(*n) {
                 if !is_first {
                     out.text.push('\n');
-                    if any_runs {
-                        out.runs.push('\n');
-                    }
+                    out.runs.push('\n');
                 }
                 is_first = false;
                 text::push(&mut out.text, line.text);
-                if any_runs {
-                    out.runs.push_str(&line.runs);
-                }
+                out.runs.push_str(&line.runs);
                 if !line.ended {
                     out.unended.push(place);
                 }
@@ -411,7 +411,7 @@ mod tests {
     fn far_lines_of_others_are_left_out() {
         let mut own = vec![false; 100];
         own[50] = true;
-        assert_eq!(here(&own), [(44, 13)]);
+        assert_eq!(here(&own), [(47, 7)]);
         assert_eq!(here(&[false, true, false]), [(0, 3)]);
     }
 }

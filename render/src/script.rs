@@ -38,7 +38,8 @@ pub(crate) fn hash(text: &str) -> String {
 /// Joins modules into one classic script.
 ///
 /// The modules share one scope, so their top-level names must differ; imports fall away and
-/// `export` is dropped. Comments that stand on lines of their own and indentation are left out.
+/// `export` is dropped. Comments that stand on lines of their own, comments that name a type, and
+/// indentation are left out.
 pub(crate) fn join(modules: &[(&str, &str)]) -> String {
     let mut out = String::from("(()=>{'use strict';\n");
     for (_, text) in modules {
@@ -70,12 +71,23 @@ pub(crate) fn join(modules: &[(&str, &str)]) -> String {
                 in_import = !line.ends_with(';');
                 continue;
             }
-            out.push_str(line.strip_prefix("export ").unwrap_or(line));
+            without_casts(line.strip_prefix("export ").unwrap_or(line), &mut out);
             out.push('\n');
         }
     }
     out.push_str("})();\n");
     out
+}
+
+/// Leaves out the comments of a line that tell types: `/** … */`.
+fn without_casts(line: &str, out: &mut String) {
+    let mut rest = line;
+    while let Some((before, after)) = rest.split_once("/** ") {
+        let Some((_, after)) = after.split_once("*/") else { break };
+        out.push_str(before);
+        rest = after.strip_prefix(' ').unwrap_or(after);
+    }
+    out.push_str(rest);
 }
 
 /// Leaves out comments on lines of their own and indentation.
@@ -110,7 +122,7 @@ mod tests {
     #[test]
     fn modules_become_one_scope() {
         let modules = [
-            ("a.js", "/**\n * Doc.\n */\nexport const a = 1; // kept\n"),
+            ("a.js", "/**\n * Doc.\n */\nexport const a = /** @type {any} */ (1); // kept\n"),
             (
                 "b.js",
                 "import {\n  a,\n} from './a.js';\n// gone\nexport function b() {\n  return a;\n}\n",
@@ -118,7 +130,7 @@ mod tests {
         ];
         insta::assert_snapshot!(join(&modules), @r"
         (()=>{'use strict';
-        const a = 1; // kept
+        const a = (1); // kept
         function b() {
         return a;
         }

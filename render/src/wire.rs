@@ -36,14 +36,6 @@ pub(crate) struct Index<'a> {
     pub(crate) files: Vec<FileEntry>,
     /// Number of segments.
     pub(crate) n_segments: u32,
-    /// The row of each segment: place in `rows` and how many in a row, alternating.
-    pub(crate) segment_rows: Vec<u32>,
-    /// Segments with tags that must be acknowledged, and these tags.
-    pub(crate) must_acknowledge: Vec<(u32, Vec<&'static str>)>,
-    /// Owners of each segment of the ambiguous row.
-    pub(crate) ambiguous_owners: Vec<(u32, &'a [ItemId])>,
-    /// Commits that segments name.
-    pub(crate) commits: Vec<CommitEntry<'a>>,
     pub(crate) choices: Vec<Value>,
     pub(crate) acknowledgements: Vec<(u32, &'a str)>,
     pub(crate) notes: Vec<Value>,
@@ -55,6 +47,19 @@ pub(crate) struct Index<'a> {
     pub(crate) reviewers: &'a [String],
     pub(crate) read_only: Option<&'a str>,
     pub(crate) notices: Vec<String>,
+}
+
+/// The parts of the index that grow with the number of segments; a packed block of their own.
+#[derive(Serialize)]
+pub(crate) struct Details<'a> {
+    /// The row of each segment: place in `rows` and how many in a row, alternating.
+    pub(crate) segment_rows: Vec<u32>,
+    /// Segments with tags that must be acknowledged, and these tags.
+    pub(crate) must_acknowledge: Vec<(u32, Vec<&'static str>)>,
+    /// Owners of each segment of the ambiguous row.
+    pub(crate) ambiguous_owners: Vec<(u32, &'a [ItemId])>,
+    /// Commits that segments name.
+    pub(crate) commits: Vec<CommitEntry<'a>>,
 }
 
 #[derive(Serialize)]
@@ -125,6 +130,11 @@ pub(crate) struct Block<'a> {
     pub(crate) files: Vec<BlockFile>,
     /// Only segments of this row that say more than their lines do.
     pub(crate) segments: Vec<Segment<'a>>,
+    /// The lines of all hunks that are here, in order, without terminators, joined by LF.
+    pub(crate) text: String,
+    /// Token runs of these lines, joined by LF; absent when no line has any.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub(crate) runs: String,
 }
 
 #[derive(Serialize)]
@@ -134,7 +144,10 @@ pub(crate) struct BlockFile {
     /// Percent, for renamed files.
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) similarity: Option<u32>,
+    /// Both sides, for the card.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) old: Option<Side>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) new: Option<Side>,
     /// The file segment, if it is on this row.
     #[serde(skip_serializing_if = "is_default")]
@@ -191,13 +204,14 @@ pub(crate) struct Hunk {
     /// First line and number of lines that are here; absent when all are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) here: Option<Vec<(usize, usize)>>,
-    /// The lines that are here, without terminators, joined by LF.
+    /// Its lines that are here, for the block.
+    #[serde(skip)]
     pub(crate) text: String,
     /// Lines (places in the hunk) that end without LF.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) unended: Vec<usize>,
-    /// Token runs of the lines that are here, joined by LF.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    /// Token runs of these lines, as many.
+    #[serde(skip)]
     pub(crate) runs: String,
     /// Place in the hunk and changed words.
     #[serde(skip_serializing_if = "Vec::is_empty")]

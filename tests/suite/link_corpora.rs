@@ -15,7 +15,7 @@ use crate::support::TestEnv;
 use crate::support::diffs::{self, bytes};
 
 /// The ranges of every corpus: folder and name.
-fn ranges() -> Vec<(PathBuf, String)> {
+pub(crate) fn ranges() -> Vec<(PathBuf, String)> {
     let Ok(folder) = std::env::var("CODEBOOST_CORPORA") else {
         println!("LEFT OUT: CODEBOOST_CORPORA names no folder of corpora");
         return Vec::new();
@@ -37,15 +37,16 @@ fn ranges() -> Vec<(PathBuf, String)> {
     found
 }
 
-struct Corpus {
-    env: TestEnv,
-    base: String,
-    head: String,
-    link: Value,
+/// A range of a corpus, linked and proven.
+pub(crate) struct Corpus {
+    pub(crate) env: TestEnv,
+    pub(crate) base: String,
+    pub(crate) head: String,
+    pub(crate) link: Value,
 }
 
 impl Corpus {
-    fn link(folder: &Path, range: &str) -> Self {
+    pub(crate) fn link(folder: &Path, range: &str) -> Self {
         let env = TestEnv::new();
         let bundle = folder.join("repo.bundle");
         env.git(".", ["clone", "-q", "--bare", bundle.to_str().unwrap(), "repo"]);

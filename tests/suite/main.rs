@@ -23,6 +23,7 @@ mod link_random;
 mod link_world;
 mod merge;
 mod page;
+mod page_corpora;
 mod page_hostile;
 mod plan;
 mod plan_page;

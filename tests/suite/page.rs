@@ -33,7 +33,7 @@ impl Pages {
 }
 
 fn html(review: &Review, with_form: bool) -> String {
-    let prepared = prepare(review, &Options::default());
+    let prepared = prepare(review, &Options::default(), &());
     let form = with_form.then(|| SignedForm {
         payload: sample::form(review, &prepared.data_digest),
         signature: vec![7; 64],

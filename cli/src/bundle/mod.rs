@@ -4,6 +4,7 @@
 //! `codeboost_render`, which draws it. Nothing here decides anything, and nothing of it depends on
 //! the folder, the clock or the machine: the same records and objects give the same model.
 
+pub mod cache;
 pub mod plan;
 pub mod text;
 

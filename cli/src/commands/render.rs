@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use codeboost_render::{Options, prepare};
+use codeboost_render::{Budget, Options, prepare};
 use codeboost_schema::canonical;
 use codeboost_schema::form::Form;
 use codeboost_schema::ids::Digest;
@@ -11,11 +11,13 @@ use codeboost_schema::ledger::Ledger;
 use codeboost_schema::link::Link;
 use serde::Serialize;
 
+use crate::bundle::cache::HighlightCache;
 use crate::bundle::{GENERATOR, Surroundings, page_of_files, page_of_task};
 use crate::commands::open;
 use crate::commands::plan::input::{Input, SyntaxArgs};
 use crate::commands::plan::render::{self as plan_page, RenderArgs as RenderPlanArgs};
 use crate::commands::plan::report::Report;
+use crate::config::PageLimits;
 use crate::context::{Context, time_text};
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
@@ -47,8 +49,33 @@ pub struct RenderArgs {
     /// Where to write the page; for a task its own folder below .codeboost
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// KiB of unchanged lines that the page may carry for reading whole files; 0 for none
+    /// [default: page.whole_files of the configuration, 2048]
+    #[arg(long, value_name = "KIB")]
+    whole_files: Option<u64>,
+    /// MiB of source that is read for highlighting; 0 for none [default: page.highlight of the
+    /// configuration, 32]
+    #[arg(long, value_name = "MIB")]
+    highlight: Option<u64>,
     #[command(flatten)]
     syntax: SyntaxArgs,
+}
+
+impl RenderArgs {
+    fn limits(&self, usual: PageLimits) -> PageLimits {
+        PageLimits {
+            whole_files: self.whole_files.unwrap_or(usual.whole_files),
+            highlight: self.highlight.unwrap_or(usual.highlight),
+        }
+    }
+}
+
+fn options(limits: PageLimits) -> Options {
+    Options {
+        highlight: Budget { max_bytes: limits.highlight.saturating_mul(1 << 20) },
+        whole_files_max_bytes: limits.whole_files.saturating_mul(1 << 10),
+        ..Options::default()
+    }
 }
 
 pub(crate) fn run(context: &Context, args: &RenderArgs) -> Result {
@@ -97,7 +124,7 @@ fn of_task(context: &Context, args: &RenderArgs, issue: Option<u64>) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(issue))?;
     let task = read::follow(&repository, &store, task)?;
-    let loaded = match read::read(&repository, &store, &task) {
+    let mut loaded = match read::read(&repository, &store, &task) {
         // Before there are changes to review there is a plan to review.
         Err(ReviewError::NoPlan { newest: Some(_), .. }) => {
             let issue = Some(task.issue);
@@ -106,6 +133,7 @@ fn of_task(context: &Context, args: &RenderArgs, issue: Option<u64>) -> Result {
         loaded => loaded?,
     };
     let output = args.output.as_ref().map(|path| context.path(path));
+    loaded.config.page = args.limits(loaded.config.page);
     let page = make(context, &repository, &store, &loaded, output)?;
     tell(context, &page.path, &page.digest, page.wrote, page.read_only.as_deref());
     Ok(Outcome::Done)
@@ -237,7 +265,9 @@ fn draw(
     };
     let objects = Objects::open(store.git())?;
     let page = page_of_task(&loaded.review, &loaded.explained, &surroundings, &objects)?;
-    let prepared = prepare(&page, &Options::default());
+    let cache = HighlightCache::open(&repository.state_folder());
+    let prepared = prepare(&page, &options(loaded.config.page), &cache);
+    cache.keep();
     let form = key
         .filter(|_| read_only.is_none())
         .map(|key| sign(&form_of(loaded, task, key, &prepared.data_digest, rendered_at), key));
@@ -326,7 +356,10 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
         why.to_owned(),
         context.source_date_epoch(),
     )?;
-    let html = prepare(&page, &Options::default()).finish(None);
+    let limits = args.limits(repository.config()?.page);
+    let cache = HighlightCache::open(&repository.state_folder());
+    let html = prepare(&page, &options(limits), &cache).finish(None);
+    cache.keep();
     let digest = Digest::of(html.as_bytes());
     let path = context.path(args.output.clone().unwrap_or_else(|| "review.html".into()));
     let wrote = stage::write_again(&path, |out| out.write_all(html.as_bytes()))?;
