@@ -56,7 +56,7 @@ impl HighlightCache {
         text.push_str(&format!("{}\n", Digest::of(text.as_bytes())));
         let folder = path.parent().map(std::fs::create_dir_all);
         if matches!(folder, Some(Ok(()))) {
-            let _ = stage::write_again(&path, text.as_bytes());
+            let _ = stage::write_if_changed(&path, text.as_bytes());
         }
     }
 }
