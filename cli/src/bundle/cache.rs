@@ -114,7 +114,7 @@ mod tests {
         assert_eq!(cache.get(&two).as_deref(), Some(""));
         let path = folder.path().join("cache/highlight");
         let text = std::fs::read_to_string(&path).expect("a file");
-        std::fs::write(&path, text.replacen("3k5", "4k5", 1)).expect("written");
+        stage::write(&path, text.replacen("3k5", "4k5", 1).as_bytes()).expect("written");
         assert_eq!(HighlightCache::open(folder.path()).get(&one), None);
     }
 }
