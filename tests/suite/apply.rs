@@ -432,3 +432,27 @@ fn the_allowed_signers_of_the_base_can_not_be_changed_by_the_branch() {
     assert_eq!(done.code, 1, "{done}");
     assert!(done.stderr.contains("there are no allowed signers in signers of"), "{done}");
 }
+
+#[test]
+fn a_merge_that_was_asked_for_on_another_head_is_never_carried_out() {
+    let mut road = Road::new(&[("a.txt", "one\n")]);
+    let commit = road.commit("two", &[("a.txt", Some("one\ntwo\n"))]);
+    road.start(&[("P1", &["a.txt"], &[])]);
+    road.record(&commit, "P1");
+    let page = road.page();
+    let decisions = [json!({"type": "approve", "item": "P1"}), json!({"type": "merge"})];
+    road.save(&page, &decisions.map(|one| road.decision(one)));
+    road.ok(&["apply", "../decisions.json", "--record-only"]);
+    let file = std::fs::read(road.env.path("decisions.json")).unwrap();
+
+    // Somebody approves what came later, and asks for no merge.
+    road.work("P1", &[("a.txt", Some("one\ntwo\nthree\n"))]);
+    road.approve(&["P1"]);
+    assert!(road.blockers().is_empty());
+    road.env.write("decisions.json", file);
+    let (lines, done) = road.apply();
+    assert_eq!(done.code, 3, "{done}");
+    assert_eq!(lines, ["already approve", "refused merge stale/head"]);
+    let main = road.env.git("repo", ["rev-parse", "main"]);
+    assert_eq!(main, road.env.git("repo", ["rev-parse", "topic~2"]));
+}

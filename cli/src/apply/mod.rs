@@ -27,7 +27,7 @@ pub mod verify;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
-use codeboost_schema::answers::{Answers, Refusal, Refused};
+use codeboost_schema::answers::{Answers, Named, Refusal, Refused};
 use codeboost_schema::decisions::{Action, Decision, Decisions, DecisionsError};
 use codeboost_schema::form::Form;
 use codeboost_schema::ids::{Digest, ItemId, Uuid};
@@ -287,7 +287,7 @@ fn decide(
         };
         let page = page.map(|page| Page { link: page.link, placed: page.placed, now: page.now });
         let now = time_text(store.context().now());
-        let (judgement, after) = judge(&Question {
+        let (mut judgement, after) = judge(&Question {
             review: &loaded.review,
             form: asked.form,
             page: page.as_ref(),
@@ -305,10 +305,27 @@ fn decide(
             continue;
         }
         let open = store.read(|tx| tx.open_errands(task.id))?;
-        let asks_to_merge = open.iter().any(|errand| {
+        let mut asks_to_merge = open.iter().any(|errand| {
             errand.kind == "merge"
                 && asked.decisions.iter().any(|one| one.id == errand.made.decision)
         });
+        // It was recorded on another pair, whatever has been approved on this one since.
+        if asks_to_merge && let Some(why) = asked.form.and_then(|form| other_pair(form, &after)) {
+            asks_to_merge = false;
+            let is_merge = |named: &Named| named.kind == "merge";
+            if let Some(at) = judgement.already.iter().position(is_merge) {
+                let Named { id, kind } = judgement.already.remove(at);
+                judgement.refused.push(Refused {
+                    id,
+                    kind,
+                    reason: Refusal::Stale,
+                    cause: Some(why.to_owned()),
+                    what: format!("the {why} is not the one that it was asked for"),
+                    before: None,
+                    after: None,
+                });
+            }
+        }
         let words = judgement.steps.iter().map(|step| step.words.clone()).collect();
         let answers = answers(judgement, &after, asked.form.is_some());
         let applied = Applied {
@@ -323,6 +340,20 @@ fn decide(
         return Ok((applied, loaded));
     }
     Err(ApplyError::Busy)
+}
+
+/// What of the pair that a form was made for is another one now.
+fn other_pair(form: &Form, now: &Review) -> Option<&'static str> {
+    let link = &now.inputs.link;
+    if form.head.as_ref() != Some(&link.head) {
+        Some("head")
+    } else if form.base.as_ref() != Some(&link.base) {
+        Some("base")
+    } else if form.revision != Some(now.inputs.plan.revision) {
+        Some("plan")
+    } else {
+        None
+    }
 }
 
 fn recorded_contents(

@@ -109,7 +109,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Result {
             _ => report.faults.push("codeboost is not set up in that repository".to_owned()),
         }
     }
-    tell(context, &report);
+    tell(context, &report, args.digest.is_some());
     Ok(if report.faults.is_empty() { Outcome::Done } else { Outcome::Failed })
 }
 
@@ -151,7 +151,7 @@ fn against_records(
     Ok(())
 }
 
-fn tell(context: &Context, report: &Report) {
+fn tell(context: &Context, report: &Report, has_digest: bool) {
     let out = &context.out;
     if out.is_json() {
         out.json(report);
@@ -190,6 +190,11 @@ fn tell(context: &Context, report: &Report) {
         out.line(format!("{} {}", out.paint(Style::Error, "✕"), plain_line(fault)));
     }
     if report.faults.is_empty() {
-        out.line(format!("{} nothing was altered", out.paint(Style::Success, "✓")));
+        let what = if has_digest {
+            "nothing was altered"
+        } else {
+            "what is signed was not altered; of the rest only --digest can tell"
+        };
+        out.line(format!("{} {what}", out.paint(Style::Success, "✓")));
     }
 }
