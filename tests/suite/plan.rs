@@ -257,6 +257,43 @@ fn a_text_that_is_cut_by_a_comment_is_told() {
 }
 
 #[test]
+fn what_may_have_been_meant_as_text_is_told_and_other_comments_are_not() {
+    let env = repo();
+    env.write("plan.yaml", changed("title: Count attempts", "title: Count attempts # and more"));
+    assert!(check(&env, &[]).stdout.contains("[cut-text]"));
+    env.write("plan.yaml", changed("kind: edit", "kind: edit # or add"));
+    assert!(!check(&env, &[]).stdout.contains("[cut-text]"));
+}
+
+/// What people write who see the format for the first time.
+const FIRST_PLAN: &str = "\
+schema_version: 1
+issue: 12
+revision: 1
+summary: Count lines, no argument # so newlines count
+items:
+  - id: 1
+    title: Count
+    intent: null
+    files:
+      - src/a.py
+    acceptance:
+      - cmd: pytest -k x
+      - pytest
+    depends_on: P1
+questions: []
+";
+
+#[test]
+fn the_mistakes_of_a_first_plan_are_told_with_what_to_write() {
+    let env = repo();
+    env.write("plan.yaml", FIRST_PLAN);
+    assert_snapshot!(check(&env, &[]));
+    env.write("plan.yaml", FIRST_PLAN.replace("issue: 12", "issue: #12"));
+    assert_snapshot!(check(&env, &[]));
+}
+
+#[test]
 fn the_plan_of_the_guide_has_no_failures() {
     let guide = include_str!("../../schema/plan-guide.md");
     let plan = guide.split("```yaml\n").nth(1).unwrap().split("```").next().unwrap();

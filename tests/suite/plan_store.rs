@@ -382,7 +382,7 @@ fn of_many_applies_at_once_exactly_one_wins() {
     let attempts: usize = std::env::var("CODEBOOST_TEST_APPLIES")
         .ok()
         .and_then(|text| text.parse().ok())
-        .unwrap_or(40);
+        .unwrap_or(1000);
     let env = repo();
     at_r3(&env);
     let ids = suggest(&env);

@@ -12,7 +12,7 @@ use crate::commands::open;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
-use crate::output::{Style, columns, counted, plain_line};
+use crate::output::{Style, columns, plain_line};
 use crate::plan::diff::{Approval, Change, ItemDiff, PlanDiff, Status, Texts, diff};
 
 /// Arguments of `plan diff`.
@@ -131,8 +131,9 @@ fn print(context: &Context, before: &str, after: &str, diff: &PlanDiff) {
     let n_lost = diff.items.iter().filter(|item| item.approval.is_lost()).count();
     out.line("");
     out.line(match n_lost {
-        0 => "no approval would be lost".to_owned(),
-        n => format!("{} would be lost", counted(n as u64, "approval")),
+        0 => "no item would lose its approval".to_owned(),
+        1 => "1 item would lose its approval".to_owned(),
+        n => format!("{n} items would lose their approval"),
     });
 }
 

@@ -45,6 +45,9 @@ fn explain(code: Code, root: &Value, violation: &Violation) -> Vec<Problem> {
             .map(|key| {
                 let part = key.replace('~', "~0").replace('/', "~1");
                 let mend = match thing.nearest(key) {
+                    None if matches!(key.as_str(), "cmd" | "check") && thing.fields() == CHECK => {
+                        format!("write it as two fields, type: {key} and text: …")
+                    }
                     Some(field) => format!("did you mean \"{field}\"?"),
                     None => format!("remove it; the fields are {}", thing.fields().join(", ")),
                 };
@@ -67,7 +70,11 @@ fn explain(code: Code, root: &Value, violation: &Violation) -> Vec<Problem> {
                 types.iter().map(|t| type_name(t)).collect::<Vec<_>>().join(" or ")
             ),
             match (types.iter().any(|t| t == "string"), value) {
-                (true, Value::Number(_) | Value::Bool(_) | Value::Null) => {
+                _ if thing.example(value).is_some() => {
+                    format!("write {}", thing.example(value).unwrap_or_default())
+                }
+                (true, Value::Null) => "write a text; null is none".into(),
+                (true, Value::Number(_) | Value::Bool(_)) => {
                     "put it in quotes if it is text".into()
                 }
                 (false, Value::String(text)) if text.parse::<f64>().is_ok() => {
@@ -228,6 +235,30 @@ impl<'a> Thing<'a> {
             _ if self.fields() == EDIT && !matches!(key, "op" | "item" | "summary" | "reason") => {
                 Some("null")
             }
+            _ => None,
+        }
+    }
+
+    /// What stands here in a plan that is right, in YAML, for values that are often written wrong.
+    fn example(&self, value: &Value) -> Option<String> {
+        let text = match value {
+            Value::String(text) if !text.contains('\n') => text.as_str(),
+            Value::String(_) => "…",
+            _ => "",
+        };
+        match self.parts[..] {
+            [.., "files", _] if value.is_string() => Some(format!(
+                "path: {text}, with kind: edit, renamed_from: null and change: … below it"
+            )),
+            [.., "acceptance", _] if value.is_string() => {
+                Some(format!("type: check, with text: {text} below it"))
+            }
+            [.., "depends_on"] if value.is_string() => Some(format!("[{text}]")),
+            [.., "depends_on"] if value.is_null() => Some("[]".to_owned()),
+            [.., "id"] | [.., "depends_on", _] => match value {
+                Value::Number(number) => Some(format!("P{number}")),
+                _ => None,
+            },
             _ => None,
         }
     }

@@ -291,11 +291,17 @@ impl Builder<'_> {
                 if span.is_empty() && self.text[..span.start].ends_with('-') {
                     span.start -= 1;
                 }
+                let rest = self.text[span.end..].lines().next().unwrap_or_default();
+                let is_comment = rest.trim_start_matches([':', ' ', '\t']).starts_with('#');
                 self.faults.add(
                     span,
                     "nothing stands where a value should",
                     "there are no empty values (1.6)",
-                    "write null, [] or \"\", or the value that was meant",
+                    if is_comment {
+                        "a # begins a comment: leave it out before a number, or put the text in quotes"
+                    } else {
+                        "write null, [] or \"\", or the value that was meant"
+                    },
                 );
                 Kind::Null
             }
@@ -313,10 +319,15 @@ impl Builder<'_> {
     }
 
     /// Warns of `title: Mend #412`, which is the text `Mend` and a comment.
+    ///
+    /// Of other comments only behind several words, where the rest may have been meant as text.
     fn warn_of_cut(&mut self, value: &str, span: &Span) {
         let after = &self.text[span.end..];
         let comment = after.trim_start_matches([' ', '\t']).strip_prefix('#');
-        if comment.is_some_and(|comment| comment.starts_with(|c: char| c.is_ascii_digit())) {
+        let may_be_text = |comment: &str| {
+            comment.starts_with(|c: char| c.is_ascii_digit()) || value.contains(' ')
+        };
+        if comment.is_some_and(may_be_text) {
             self.faults.warn(
                 span.clone(),
                 Code::CutText,
