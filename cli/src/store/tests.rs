@@ -158,7 +158,10 @@ fn one_task_per_issue_is_open_and_leaving_out_the_number_needs_one() {
         .write(|tx| tx.set_task_state(&first, TaskState::Cancelled, "given up", Actor::Person))
         .expect("closed");
     assert_eq!(store.read(|tx| tx.select_task(None)).expect("the only one"), second);
-    assert!(matches!(store.read(|tx| tx.select_task(Some(3))), Err(StoreError::NoTask(3))));
+    assert!(matches!(
+        store.read(|tx| tx.select_task(Some(3))),
+        Err(StoreError::TaskEnded { issue: 3, .. })
+    ));
     assert_eq!(store.read(|tx| tx.select_any_task(Some(3))).expect("the closed one"), closed);
     let again = world.add_task(&store, 3);
     assert_ne!(again.id, first.id);
