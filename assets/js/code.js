@@ -16,11 +16,11 @@ import { STATES, TAGS, changeTitle, count, marks, modeWords, rowName, size } fro
  * One thing in the list: what it is, and what it is about.
  *
  * @typedef {{t: string, f?: ViewFile, h?: Lines, i?: number, j?: number, seg?: number,
- *   words?: string, from?: number, to?: number, since?: any}} Entry
+ *   words?: string, from?: number, to?: number, since?: any, left?: number}} Entry
  */
 
 const LONG = 400;
-const HEIGHTS = new Map([['head', 220], ['file', 36], ['card', 132], ['hunk', 24], ['change', 33], ['elided', 24], ['end', 84], ['sincefile', 36]]);
+const HEIGHTS = new Map([['head', 220], ['file', 36], ['card', 132], ['hunk', 24], ['change', 33], ['elided', 24], ['tail', 24], ['end', 84], ['sincefile', 36]]);
 
 /** What is shown now. */
 export const view = {
@@ -48,6 +48,9 @@ const partly = new Map();
 const wholes = new Map();
 /** @type {Set<string>} */
 const expanded = new Set();
+/** How many lines at each end of a gap between hunks: file and place of the hunk below it. @type {Map<string, number>} */
+const nears = new Map();
+const STEP = 20;
 let isSplit = false;
 
 /** @type {List<Entry>} */
@@ -157,11 +160,12 @@ function lay(wanted, since) {
 /** @param {Entry[]} entries @param {ViewFile} f @param {(segment: number) => boolean} wanted */
 function layHunks(entries, f, wanted) {
   const whole = wholes.get(f.file);
-  let next = 1;
+  let next = 1, isAnyCut = false;
   f.hunks.forEach((h, n) => {
-    layUnchanged(entries, f, whole, next, h.news[0] || nextNew(h), h);
+    const left = layUnchanged(entries, f, whole, next, h.news[0] || nextNew(h), n);
     const isWhole = (app.index.files[f.file].status === 'added' || app.index.files[f.file].status === 'deleted') && h.ids.every(wanted);
-    if (!isWhole) entries.push({ t: 'hunk', f, h, i: n });
+    if (!isWhole) entries.push({ t: 'hunk', f, h, i: n, left });
+    isAnyCut ||= !isWhole;
     let last = -1;
     for (let i = 0; i < h.n; i++) {
       const seg = h.segments[i];
@@ -187,7 +191,8 @@ function layHunks(entries, f, wanted) {
     }
     next = nextNew(h, true);
   });
-  layUnchanged(entries, f, whole, next, Infinity, null);
+  const left = layUnchanged(entries, f, whole, next, Infinity, f.hunks.length);
+  if (left && isAnyCut) entries.push({ t: 'tail', f, i: f.hunks.length, left });
 }
 
 /** The line number at head at the beginning, or after the end, of a hunk. @param {Lines} h @param {boolean} [end] */
@@ -200,22 +205,41 @@ function nextNew(h, end) {
   return 1;
 }
 
-/** Lines between hunks, as far as the reader asked for them. @param {Entry[]} entries @param {ViewFile} f @param {import('./types.js').Whole|undefined} whole @param {number} from @param {number} to @param {Lines|null} before */
-function layUnchanged(entries, f, whole, from, to, before) {
-  if (!whole || !expanded.has(`${f.file}`)) return;
-  const lines = unchangedOf(f, whole);
-  for (const range of lines) {
-    if (range.from >= from && range.from < to) {
-      range.texts.forEach((text, n) => entries.push({ t: 'plain', f, words: text, from: range.from + n, to: range.from + n + (before ? before.olds[0] - before.news[0] : 0) }));
-    }
-  }
+/**
+ * Lines of the gap before a hunk, as far as the reader asked for them. Returns how many are left;
+ * 1 when that is not known yet, and 0 when the page does not carry them.
+ *
+ * @param {Entry[]} entries @param {ViewFile} f @param {import('./types.js').Whole|undefined} whole
+ * @param {number} from @param {number} to first line at head, and the one after the last
+ * @param {number} gap place of the hunk below
+ */
+function layUnchanged(entries, f, whole, from, to, gap) {
+  if (!whole) return app.index.files[f.file].whole && from < to ? 1 : 0;
+  const lines = unchangedOf(whole).filter((one) => one.from >= from && one.from < to);
+  const near = expanded.has(`${f.file}`) ? Infinity : nears.get(`${f.file} ${gap}`) ?? 0;
+  // Nothing stands above the first gap, and nothing below the last.
+  const top = gap === 0 ? 0 : near, bottom = gap === f.hunks.length ? 0 : near;
+  const isShown = (/** @type {number} */ n) => near === Infinity || n < top || n >= lines.length - bottom;
+  lines.forEach((one, n) => isShown(n) && entries.push({ t: 'plain', f, words: one.text, from: one.from, to: one.old }));
+  return lines.filter((_, n) => !isShown(n)).length;
 }
 
-/** @param {ViewFile} f @param {import('./types.js').Whole} whole */
-function unchangedOf(f, whole) {
+/** @param {import('./types.js').Whole} whole */
+function unchangedOf(whole) {
   const texts = whole.text.split('\n');
   let at = 0;
-  return whole.ranges.map(([from, n]) => ({ from, texts: texts.slice(at, at += n) }));
+  return whole.ranges.flatMap(([from, n, old]) => texts.slice(at, at += n).map((text, i) => ({ text, from: from + i, old: old + i })));
+}
+
+/** A button that shows more of a gap. @param {Entry} entry */
+function moreOf(entry) {
+  const f = /** @type {ViewFile} */ (entry.f), gap = `${f.file} ${entry.i}`;
+  return button('', `Show ${wholes.has(f.file) ? Math.min(STEP, entry.left ?? 0) : STEP} more lines`, async () => {
+    const lines = wholes.get(f.file) ?? await readWhole(f.file);
+    if (lines) wholes.set(f.file, lines);
+    nears.set(gap, (nears.get(gap) ?? 0) + STEP);
+    relay();
+  });
 }
 
 /** Removed lines beside the added ones. Returns the last place it took. @param {Entry[]} entries @param {ViewFile} f @param {Lines} h @param {number} i @param {(segment: number) => boolean} wanted */
@@ -447,6 +471,7 @@ function drawHunk(entry) {
     }
     node.append(' ');
   }
+  if (entry.left) node.append(...(others.length ? [] : [el('span', 'grow')]), moreOf(entry), ' ');
   return node;
 }
 
@@ -780,6 +805,11 @@ function drawEntry(entry) {
     case 'hunk': return drawHunk(entry);
     case 'change': return drawChange(entry);
     case 'elided': return drawElided(entry);
+    case 'tail': {
+      const node = el('div', 'elided');
+      node.append(moreOf(entry));
+      return node;
+    }
     case 'pair': return drawPair(entry);
     case 'plain': return drawPlain(entry);
     case 'since': return drawSince(entry);

@@ -1,5 +1,5 @@
 /** A record on paper: plan, rows, decisions and keys, and code of the row that is shown. */
-import { app, isSeen } from './app.js';
+import { app, isSeen, on } from './app.js';
 import { keyOf, marksOf, view } from './code.js';
 import { $, bdi, el, say } from './dom.js';
 import { STATES, count, decisionWords, rowName } from './words.js';
@@ -29,12 +29,13 @@ function drawPaper() {
   const resolved = [...app.model.ambiguous, ...app.model.unplanned];
   if (resolved.length) {
     const list = el('table', '', el('tr', '', ...['Change', 'File', 'Choice', 'Key'].map((name) => el('th', '', name))));
-    for (const segment of resolved.slice(0, 400)) {
+    for (const segment of resolved.slice(0, MAX_KEYS)) {
       const choice = derived.choices.get(segment);
       list.append(el('tr', '', el('td', '', `s${segment}`), el('td', '', bdi(index.files[app.model.fileOf(segment)].path)),
         el('td', '', choice ? (choice.item ? `assigned to ${choice.item}` : 'accepted') + (choice.draft ? ' (drafted)' : '') : 'open'), el('td', 'key', keys.get(segment) ?? '')));
     }
     paper.append(el('h2', '', 'Ambiguous and unplanned changes'), list);
+    if (resolved.length > MAX_KEYS) paper.append(el('p', '', `Only the first ${MAX_KEYS} of ${resolved.length.toLocaleString('en')} changes are listed${keys.size ? '' : '; their keys are printed by the button Print… of the page'}.`));
   }
   drawCode(paper);
 }
@@ -65,17 +66,26 @@ function drawCode(paper) {
 /** @param {number} file */
 const index_ = (file) => app.index.files[file].path;
 
-/** Works out what printing needs, and opens the browser's dialog. */
-async function printAll() {
-  for (const segment of [...app.model.ambiguous, ...app.model.unplanned].slice(0, 400)) {
+const MAX_KEYS = 400;
+const keyed = () => [...app.model.ambiguous, ...app.model.unplanned];
+
+async function makeKeys() {
+  for (const segment of keyed().slice(0, MAX_KEYS)) {
     if (!keys.has(segment)) keys.set(segment, await keyOf(segment));
   }
+}
+
+/** Works out what printing needs, and opens the browser's dialog. */
+async function printAll() {
+  await makeKeys();
   print();
 }
 
 /** Builds the print path. */
 export function startPrint() {
   $('print').addEventListener('click', printAll);
+  // The browser's own command does not wait. Where they are many, only ours prints keys.
+  if (keyed().length <= MAX_KEYS) on(['locked'], () => requestIdleCallback(makeKeys));
   addEventListener('beforeprint', () => {
     $('paper').hidden = false;
     drawPaper();

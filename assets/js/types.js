@@ -71,7 +71,7 @@
  *   path: string, meta: [string, string]|null, statuses: string, ops: string,
  *   contexts: [number, string][], text: string, unended?: number[]
  * }} SinceFile
- * @typedef {{ranges: [number, number][], text: string}} Whole
+ * @typedef {{ranges: [number, number, number][], text: string}} Whole
  *
  * @typedef {{text: string, by: string}} Said
  * @typedef {{

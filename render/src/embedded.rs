@@ -7,6 +7,7 @@ pub(crate) const TEMPLATES: &[(&str, &str)] = &[
     ("shell.html", include_str!("../../templates/shell.html")),
     ("review.html", include_str!("../../templates/review.html")),
     ("plan.html", include_str!("../../templates/plan.html")),
+    ("site.html", include_str!("../../templates/site.html")),
     ("partials/menu.html", include_str!("../../templates/partials/menu.html")),
     ("partials/plain.html", include_str!("../../templates/partials/plain.html")),
     ("partials/plan_row.html", include_str!("../../templates/partials/plan_row.html")),
@@ -57,6 +58,13 @@ pub(crate) const PLAN_STYLES: &[(&str, &str)] = &[
     ("css/base.css", include_str!("../../assets/css/base.css")),
     ("css/review.css", include_str!("../../assets/css/review.css")),
     ("css/plan.css", include_str!("../../assets/css/plan.css")),
+];
+
+/// Styles of the pages around the reviews, which have no script.
+pub(crate) const SITE_STYLES: &[(&str, &str)] = &[
+    ("css/tokens.css", include_str!("../../assets/css/tokens.css")),
+    ("css/base.css", include_str!("../../assets/css/base.css")),
+    ("css/site.css", include_str!("../../assets/css/site.css")),
 ];
 
 /// Script modules of the page of a plan; each uses only those before it.

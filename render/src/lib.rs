@@ -17,6 +17,7 @@
 pub mod model;
 #[cfg(any(test, feature = "sample"))]
 pub mod sample;
+pub mod site;
 
 mod embedded;
 mod graph;

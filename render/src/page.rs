@@ -274,7 +274,7 @@ impl Prepared {
     }
 }
 
-fn environment() -> Environment<'static> {
+pub(crate) fn environment() -> Environment<'static> {
     let mut environment = Environment::new();
     environment.add_filter("shown", |text: &str| text::shown(text));
     for (name, text) in TEMPLATES {
@@ -283,7 +283,7 @@ fn environment() -> Environment<'static> {
     environment
 }
 
-fn style(fonts: bool, styles: &[(&str, &str)]) -> String {
+pub(crate) fn style(fonts: bool, styles: &[(&str, &str)]) -> String {
     let mut out = String::new();
     if fonts {
         for font in FONTS {

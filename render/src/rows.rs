@@ -379,7 +379,7 @@ pub(crate) fn whole(source: &Source<'_>, max_bytes: u64) -> WholeFiles {
 fn unchanged(file: &FileHunks<'_>) -> wire::Whole {
     let mut out = wire::Whole { ranges: Vec::new(), text: String::new() };
     let mut is_first = true;
-    let mut take = |from: u64, to: u64| {
+    let mut take = |from: u64, to: u64, old: u64| {
         let place = |number: u64| usize::try_from(number - 1).unwrap_or(usize::MAX);
         let lines = file.new_lines.get(place(from)..place(to)).unwrap_or_default();
         if lines.is_empty() {
@@ -392,20 +392,44 @@ fn unchanged(file: &FileHunks<'_>) -> wire::Whole {
             is_first = false;
             text::push(&mut out.text, line);
         }
-        out.ranges.push((from, lines.len() as u64));
+        out.ranges.push((from, lines.len() as u64, old));
     };
-    let mut at = 1;
+    let (mut at, mut old) = (1, 1);
     for hunk in &file.hunks {
-        take(at, hunk.new.max(at));
-        at = hunk.new + hunk.lines.iter().filter(|line| line.kind != '-').count() as u64;
+        take(at, hunk.new.max(at), old);
+        let lines =
+            |other: char| hunk.lines.iter().filter(|line| line.kind != other).count() as u64;
+        (at, old) = (hunk.new + lines('-'), hunk.old + lines('+'));
     }
-    take(at, file.new_lines.len() as u64 + 1);
+    take(at, file.new_lines.len() as u64 + 1, old);
     out
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn unchanged_lines_carry_their_numbers_on_both_sides() {
+        let lines =
+            |from: u32, to: u32| -> String { (from..to).map(|n| format!("{n}\n")).collect() };
+        let mut builder = crate::sample::Builder::new();
+        let old = lines(1, 31);
+        let new = format!("{}a\nb\n{}{}", lines(1, 10), lines(10, 20), lines(22, 31));
+        builder.file("a.txt", Some(&old), Some(&new), &["P1"]);
+        let review = builder.finish();
+        let hunks = crate::hunks::build(&review.link.segments, &review.contents[0]);
+        let whole = unchanged(&hunks);
+        // Two lines came in before line 10, and lines 20 and 21 went.
+        assert_eq!(whole.ranges, [(1, 6, 1), (15, 4, 13), (25, 6, 25)]);
+        let old: Vec<&str> = old.lines().collect();
+        let mut texts = whole.text.split('\n');
+        for (_, n, from) in whole.ranges {
+            for place in from..from + n {
+                assert_eq!(texts.next(), old.get(place as usize - 1).copied());
+            }
+        }
+    }
 
     #[test]
     fn far_lines_of_others_are_left_out() {

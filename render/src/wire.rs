@@ -264,8 +264,9 @@ pub(crate) struct Since {
 /// The unchanged lines of a file, for reading more than the hunks show.
 #[derive(Serialize)]
 pub(crate) struct Whole {
-    /// Lines at head that stand in no hunk: first line number and count.
-    pub(crate) ranges: Vec<(u64, u64)>,
+    /// Lines at head that stand in no hunk: first line number, count, and the first
+    /// one's number at base.
+    pub(crate) ranges: Vec<(u64, u64, u64)>,
     pub(crate) text: String,
 }
 

@@ -1,5 +1,8 @@
 //! Marks the words that changed inside a line that was rewritten.
 
+use std::cmp::Ordering;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
 use crate::text;
@@ -83,10 +86,62 @@ fn weight(token: &str) -> usize {
     if token.starts_with([' ', '\t']) { 0 } else { token.len() }
 }
 
+/// The tokens of a line without their order, for ruling lines out before they are compared.
+struct Bag {
+    /// Hash and bytes of each token that is no blank, sorted.
+    tokens: Vec<(u64, usize)>,
+    total: usize,
+}
+
+impl Bag {
+    fn of(tokens: &[String]) -> Self {
+        let mut out: Vec<(u64, usize)> = tokens
+            .iter()
+            .filter(|token| weight(token) > 0)
+            .map(|token| {
+                let mut hasher = DefaultHasher::new();
+                token.hash(&mut hasher);
+                (hasher.finish(), weight(token))
+            })
+            .collect();
+        out.sort_unstable();
+        Self { total: out.iter().map(|(_, bytes)| bytes).sum(), tokens: out }
+    }
+
+    /// No order of the tokens gives a greater likeness than this.
+    fn most(&self, other: &Self) -> f64 {
+        let total = self.total + other.total;
+        if total == 0 {
+            return 0.0;
+        }
+        let (mut a, mut b) = (&self.tokens[..], &other.tokens[..]);
+        let mut equal = 0;
+        while let ([first, rest_a @ ..], [second, rest_b @ ..]) = (a, b) {
+            match first.cmp(second) {
+                Ordering::Less => a = rest_a,
+                Ordering::Greater => b = rest_b,
+                Ordering::Equal => {
+                    equal += first.1;
+                    (a, b) = (rest_a, rest_b);
+                }
+            }
+        }
+        #[expect(clippy::cast_precision_loss, reason = "both are at most a few thousand")]
+        {
+            2.0 * equal as f64 / total as f64
+        }
+    }
+}
+
 /// The order-preserving pairs with the largest total likeness.
 fn pair(old: &[Option<Vec<String>>], new: &[Option<Vec<String>>]) -> Vec<(usize, usize)> {
+    let bags = |side: &[Option<Vec<String>>]| -> Vec<Bag> {
+        side.iter().map(|line| Bag::of(line.as_deref().unwrap_or_default())).collect()
+    };
+    let (old_bags, new_bags) = (bags(old), bags(new));
     let score = |i: usize, j: usize| -> f64 {
         match (&old[i], &new[j]) {
+            (Some(_), Some(_)) if old_bags[i].most(&new_bags[j]) < MIN_EQUAL => None,
             (Some(a), Some(b)) => Some(likeness(a, b)).filter(|like| *like >= MIN_EQUAL),
             _ => None,
         }
@@ -177,6 +232,19 @@ mod tests {
     #[test]
     fn changed_words_are_marked_on_both_sides() {
         check(&["let a = one(x);"], &["let a = two(x);"], &["8.3w4."], &["8.3w4."]);
+    }
+
+    #[test]
+    fn the_bound_is_never_below_the_likeness() {
+        let lines =
+            ["", "  ", "a(b, c)", "c(b, a)", "let a = one(x);", "let b = two(x) ;;", "x x x y"];
+        let tokens: Vec<_> = lines.iter().map(|line| tokenize(line.as_bytes()).unwrap()).collect();
+        for a in &tokens {
+            for b in &tokens {
+                assert!(Bag::of(a).most(&Bag::of(b)) >= likeness(a, b), "{a:?} {b:?}");
+            }
+        }
+        assert!(Bag::of(&tokens[4]).most(&Bag::of(&tokens[6])) < MIN_EQUAL);
     }
 
     #[test]

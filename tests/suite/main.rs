@@ -34,6 +34,7 @@ mod publish;
 mod road_cases;
 mod road_page;
 mod run;
+mod site;
 mod state;
 mod status;
 mod task;

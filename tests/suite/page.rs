@@ -459,3 +459,64 @@ fn a_long_review_keeps_few_elements_and_is_searched_whole() {
     browser.wait_text("#item-title", "Part 10 of the work");
     browser.assert_quiet();
 }
+
+#[test]
+fn more_of_a_file_is_a_click_away_with_the_numbers_of_both_sides() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let mut builder = sample::Builder::new();
+    builder.item("P1", "Say fifty", "Words, not numbers.", &["a.txt"]);
+    let old: String = (1..=100).map(|n| format!("line {n}\n")).collect();
+    let new = old.replace("line 50\n", "fifty\nand more\n");
+    builder.file("a.txt", Some(&old), Some(&new), &["P1"]);
+    browser.open(&pages.page("review.html", &builder.finish()), "#P1");
+    ready(&browser);
+    let numbers = || {
+        browser.js(
+        "return [...document.querySelectorAll('#code .r')].map((one) => one.dataset.n.replace(/\\s+/g, ' ').trim())",
+        vec![],
+    )
+    };
+    let shown = |from: u64, to: u64| -> Vec<String> {
+        (from..=to)
+            .flat_map(|n| match n {
+                1..50 => vec![format!("{n} {n}")],
+                50 => vec!["50 -".to_owned(), "50 +".to_owned(), "51 +".to_owned()],
+                _ => vec![format!("{n} {}", n + 1)],
+            })
+            .collect()
+    };
+    assert_eq!(numbers(), json!(shown(47, 53)));
+    browser.click_text("#code .hunk button", "Show 20 more lines");
+    browser.wait("lines above", || (numbers() == json!(shown(27, 53))).then_some(()));
+    browser.click_text("#code .elided button", "Show 20 more lines");
+    browser.wait("lines below", || (numbers() == json!(shown(27, 73))).then_some(()));
+    browser.click_text("#code .file button", "Whole file");
+    read_all(&browser);
+    browser.js("document.querySelector('#code').scrollTop = 0", vec![]);
+    browser.wait_for("document.querySelector('#code .r')?.dataset.n.trim().startsWith('1')");
+    browser.click_text("#code .file button", "Only changes");
+    browser.wait("only what was asked for", || (numbers() == json!(shown(27, 73))).then_some(()));
+    browser.assert_quiet();
+}
+
+#[test]
+fn paper_carries_the_keys_however_it_is_printed() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let review = sample::rich();
+    browser.open(&pages.page("review.html", &review), "#P1");
+    ready(&browser);
+    browser.wait("keys on paper", || {
+        browser.js("dispatchEvent(new Event('beforeprint'))", vec![]);
+        let keys = browser.js(
+            "return [...document.querySelectorAll('#paper td.key')].map((one) => one.textContent)",
+            vec![],
+        );
+        browser.js("dispatchEvent(new Event('afterprint'))", vec![]);
+        let keys: Vec<String> = serde_json::from_value(keys).unwrap();
+        let known = |key: &String| review.link.segments.iter().any(|one| one.key.as_str() == key);
+        (keys.len() == 5 && keys.iter().all(known)).then_some(())
+    });
+    browser.assert_quiet();
+}

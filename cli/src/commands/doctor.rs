@@ -21,20 +21,20 @@ pub struct DoctorArgs {}
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
-struct Check {
-    name: &'static str,
-    state: State,
+pub(super) struct Check {
+    pub(super) name: &'static str,
+    pub(super) state: State,
     /// What was found, for people.
-    found: String,
+    pub(super) found: String,
     /// Which feature needs it.
-    needed_for: &'static str,
+    pub(super) needed_for: &'static str,
     /// What to do about it; empty when nothing.
-    hint: Option<String>,
+    pub(super) hint: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-enum State {
+pub(super) enum State {
     /// There, and as it should be.
     Ok,
     /// Not there, and some feature can't be used.
@@ -52,7 +52,8 @@ struct Report<'a> {
 
 const EVERYTHING: &str = "everything";
 
-pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Result {
+/// Looks at everything.
+pub(super) fn checks(context: &Context) -> Vec<Check> {
     let mut checks = vec![git(context), ssh_keygen(context)];
     match Repository::open(context) {
         Ok(repository) => look_inside(context, &repository, &mut checks),
@@ -60,6 +61,11 @@ pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Result {
     }
     checks.push(program(context, "gh", &["--version"], "issues and pull requests on GitHub"));
     checks.push(container(context));
+    checks
+}
+
+pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Result {
+    let checks = checks(context);
     if context.out.is_json() {
         context.out.json(&Report { checks: &checks });
     } else {

@@ -33,6 +33,7 @@ pub mod publish;
 pub mod render;
 pub mod review;
 pub mod run;
+mod site;
 pub mod state;
 pub mod status;
 pub mod task;

@@ -13,10 +13,10 @@ use serde::Serialize;
 
 use crate::bundle::cache::HighlightCache;
 use crate::bundle::{GENERATOR, Surroundings, page_of_files, page_of_task};
-use crate::commands::open;
 use crate::commands::plan::input::{Input, SyntaxArgs};
 use crate::commands::plan::render::{self as plan_page, RenderArgs as RenderPlanArgs};
 use crate::commands::plan::report::Report;
+use crate::commands::{open, site};
 use crate::config::PageLimits;
 use crate::context::{Context, time_text};
 use crate::error::{Error, Result};
@@ -49,6 +49,9 @@ pub struct RenderArgs {
     /// Where to write the page; for a task its own folder below .codeboost
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Write the pages around the reviews too: issues, plans, queue, reviews, lessons, settings
+    #[arg(long, conflicts_with_all = ["what", "repo", "plan", "ledger", "output"])]
+    site: bool,
     /// KiB of unchanged lines that the page may carry for reading whole files; 0 for none
     /// [default: page.whole_files of the configuration, 2048]
     #[arg(long, value_name = "KIB")]
@@ -79,6 +82,9 @@ fn options(limits: PageLimits) -> Options {
 }
 
 pub(crate) fn run(context: &Context, args: &RenderArgs) -> Result {
+    if args.site {
+        return site::run(context);
+    }
     match &args.what {
         Some(what) if what.parse::<u64>().is_err() => of_files(context, args, what),
         what => {

@@ -166,6 +166,16 @@ impl<'a> Repository<'a> {
         make_folder(&folder)?;
         Ok(folder)
     }
+
+    /// The folder of the pages around the reviews, made if need be.
+    ///
+    /// # Errors
+    /// As [`Self::outputs_folder`].
+    pub fn site_folder(&self) -> Result<PathBuf, RepositoryError> {
+        let folder = self.outputs_folder()?.join("site");
+        make_folder(&folder)?;
+        Ok(folder)
+    }
 }
 
 /// Makes a folder unless it is there, and refuses a link in its place.

@@ -9,16 +9,17 @@ use codeboost_schema::ids::Digest;
 
 use crate::bundle::plan::page_of_plan;
 use crate::commands::open;
-use crate::commands::render::{name_of, tell};
+use crate::commands::render::{Page, name_of, tell};
 use crate::context::{Context, time_text};
 use crate::error::Result;
 use crate::exit_code::Outcome;
 use crate::git::checkout::Surroundings;
+use crate::git::repository::Repository;
 use crate::review::form::sign;
 use crate::review::plan::PlanState;
 use crate::review::uuid;
 use crate::stage;
-use crate::store::StoreError;
+use crate::store::{Store, StoreError, TaskRow};
 
 /// Arguments of `plan render`.
 #[derive(Debug, Args)]
@@ -33,7 +34,21 @@ pub(in crate::commands) struct RenderArgs {
 pub(in crate::commands) fn run(context: &Context, args: &RenderArgs) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(args.issue))?;
-    let state = PlanState::read(&repository, &store, &task)?;
+    let output = args.output.as_ref().map(|path| context.path(path));
+    let page = make(context, &repository, &store, &task, output)?;
+    tell(context, &page.path, &page.digest, page.wrote, page.read_only.as_deref());
+    Ok(Outcome::Done)
+}
+
+/// Writes the page of a task's plan; `output` is another place than its own.
+pub(in crate::commands) fn make(
+    context: &Context,
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    output: Option<PathBuf>,
+) -> Result<Page> {
+    let state = PlanState::read(repository, store, task)?;
     let row = state.rows.last().ok_or(StoreError::NoPlan(task.issue))?;
     let key = store.key()?;
     let read_only = match &key {
@@ -46,12 +61,12 @@ pub(in crate::commands) fn run(context: &Context, args: &RenderArgs) -> Result {
         .map(time_text)
         .or_else(|| state.newest_record.clone())
         .unwrap_or_else(|| task.added_at.clone());
-    let surroundings = Surroundings::read(&repository, &task.base_commit_id)?;
+    let surroundings = Surroundings::read(repository, &task.base_commit_id)?;
     let page = page_of_plan(
         &state,
         row,
         |plan| surroundings.judge(plan, Some(task.issue), &state.allowed),
-        name_of(&repository),
+        name_of(repository),
         read_only.clone(),
         rendered_at.clone(),
     );
@@ -77,11 +92,10 @@ pub(in crate::commands) fn run(context: &Context, args: &RenderArgs) -> Result {
         sign(&form, &key)
     });
     let html = prepared.finish(form);
-    let path = match &args.output {
-        Some(path) => context.path(path),
+    let path = match output {
+        Some(path) => path,
         None => repository.task_folder(task.issue)?.join("plan.html"),
     };
     let wrote = stage::write_if_changed(&path, html.as_bytes())?;
-    tell(context, &path, &Digest::of(html.as_bytes()), wrote, read_only.as_deref());
-    Ok(Outcome::Done)
+    Ok(Page { digest: Digest::of(html.as_bytes()), path, wrote, read_only })
 }
