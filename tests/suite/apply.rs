@@ -403,9 +403,21 @@ fn named_reviewers_need_a_signature_by_their_own_key() {
     assert_eq!(lines.len(), 4);
     assert_eq!(road.blockers(), ["Review 2 unreviewed items"]);
 
-    // Bob decides on his own: the same decisions with ids of his.
+    // Ann's key under another name is Ann still.
     let page = road.page();
     let approve = |item: &str| road.decision(json!({"type": "approve", "item": item}));
+    road.env.write("signers", format!("bob {}\n", public(1)));
+    road.save(&page, &[approve("P1"), approve("P2")]);
+    sign(1, "codeboost-decisions");
+    assert_eq!(road.apply().1.code, 0);
+    assert_eq!(road.blockers(), ["Review 2 unreviewed items"]);
+    road.env.write("signers", format!("ann {}\nbob {}\n", public(1), public(2)));
+    road.save(&page, &[approve("P1"), approve("P2")]);
+    sign(1, "codeboost-decisions");
+    assert_eq!(road.apply().1.code, 0);
+
+    // Bob decides on his own: the same decisions with ids of his.
+    let page = road.page();
     road.save(&page, &[approve("P1"), approve("P2")]);
     sign(2, "codeboost-decisions");
     assert_eq!(road.apply().1.code, 0);

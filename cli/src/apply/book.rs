@@ -298,7 +298,7 @@ pub(super) fn authorized(policy: &Policy, reviewer: &Reviewer, action: &Action) 
     }
     let what = match reviewer {
         Reviewer::Terminal(_) => format!("needs a signature: {}", policy.words().join("; ")),
-        Reviewer::Signed(name) => format!("{name} is not one of the reviewers that count"),
+        Reviewer::Signed { name, .. } => format!("{name} is not one of the reviewers that count"),
     };
     Err(Why::new(Refusal::NotAuthorized, what))
 }

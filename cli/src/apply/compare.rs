@@ -279,12 +279,9 @@ impl Judge<'_, '_> {
         };
         match effect {
             Effect::Withdraw(item) => {
-                let policy = &inputs.policy;
-                let me = policy.identity(self.question.reviewer).map(str::to_owned);
-                inputs.approvals.retain(|row| {
-                    row.item != *item
-                        || policy.identity(&row.made.reviewer).map(str::to_owned) != me
-                });
+                let me = self.question.reviewer;
+                let is_mine = |row: &ApprovalRow| row.made.reviewer.may_be(me);
+                inputs.approvals.retain(|row| row.item != *item || !is_mine(row));
             }
             Effect::Unresolve(key) => inputs.choices.retain(|row| row.key != *key),
             Effect::Acknowledge(key, tag) => {
@@ -1313,7 +1310,7 @@ mod tests {
         case.check(&[
             "refused approve: not-authorized: needs a signature: 2 reviewers must approve each item; decisions count only with an SSH signature",
         ]);
-        case.reviewer = Reviewer::Signed("a".into());
+        case.reviewer = Reviewer::Signed { name: "a".into(), key: None };
         let after = case.check(&["approved P2"]);
         assert_eq!(after.item(&item("P2")).expect("there").state, ApprovalState::Unreviewed);
         case.review.inputs.policy.named = ["b".to_owned()].into();

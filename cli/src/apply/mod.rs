@@ -494,7 +494,7 @@ fn reviewer(
     let named = |name: &str| config.reviewers.names.iter().any(|known| known == name);
     signers
         .verify(file.bytes, signature, named, store.context().now())
-        .map(Reviewer::Signed)
+        .map(|by| Reviewer::Signed { name: by.name, key: Some(by.key) })
         .map_err(|source| ApplyError::Signature { name: file.name.to_owned(), source })
 }
 

@@ -34,6 +34,15 @@ struct Signer {
     key: PublicKey,
 }
 
+/// Whose signature it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SignedBy {
+    /// The principal.
+    pub name: String,
+    /// The fingerprint of the key, as `SHA256:…`.
+    pub key: String,
+}
+
 /// What is wrong with a file of allowed signers.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
@@ -91,7 +100,7 @@ impl AllowedSigners {
         Ok(Self { signers })
     }
 
-    /// The name of whoever signed `message`, at the time `now`.
+    /// Whoever signed `message`, at the time `now`.
     ///
     /// Of several names for one key the first one in `preferred` counts, else the first one.
     ///
@@ -103,19 +112,19 @@ impl AllowedSigners {
         signature: &[u8],
         preferred: impl Fn(&str) -> bool,
         now: Timestamp,
-    ) -> Result<String, SignatureError> {
+    ) -> Result<SignedBy, SignatureError> {
         let signature = SshSig::from_pem(signature).map_err(|_| SignatureError::Malformed)?;
         if signature.namespace() != NAMESPACE {
             return Err(SignatureError::Namespace(signature.namespace().to_owned()));
         }
+        let key = signature.public_key().fingerprint(ssh_key::HashAlg::Sha256).to_string();
         let holders: Vec<_> = self
             .signers
             .iter()
             .filter(|signer| signer.key.key_data() == signature.public_key())
             .collect();
         let Some(first) = holders.first() else {
-            let key = signature.public_key().fingerprint(ssh_key::HashAlg::Sha256);
-            return Err(SignatureError::UnknownKey(key.to_string()));
+            return Err(SignatureError::UnknownKey(key));
         };
         let usable = |signer: &&&Signer| signer.is_valid_at(now) && signer.is_for_decisions();
         let Some(signer) = holders.iter().find(usable) else {
@@ -128,7 +137,7 @@ impl AllowedSigners {
         };
         let name = signer.name(&preferred);
         match signer.key.verify(NAMESPACE, message, &signature) {
-            Ok(()) => Ok(name),
+            Ok(()) => Ok(SignedBy { name, key }),
             Err(_) => Err(SignatureError::Altered(name)),
         }
     }
@@ -277,7 +286,9 @@ mod tests {
     fn check(signers: &str, signature: &[u8], message: &[u8]) -> Result<String, SignatureError> {
         let now = "2026-11-30T12:00:00Z".parse().expect("a time");
         let signers = AllowedSigners::parse(signers.as_bytes()).expect("signers");
-        signers.verify(message, signature, |name| name == "preferred", now)
+        let by = signers.verify(message, signature, |name| name == "preferred", now)?;
+        assert!(by.key.starts_with("SHA256:"), "{by:?}");
+        Ok(by.name)
     }
 
     #[test]

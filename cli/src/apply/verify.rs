@@ -147,7 +147,7 @@ fn look_at_decisions(
         ),
         (Some(signature), Some(signers)) => {
             match signers.verify(bytes, signature, |_| false, archive.at) {
-                Ok(name) => report.reviewer = Some(name),
+                Ok(by) => report.reviewer = Some(by.name),
                 Err(error) => report.faults.push(error.to_string()),
             }
         }

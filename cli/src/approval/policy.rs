@@ -1,7 +1,8 @@
 //! Whose approvals count, and how many an item needs.
 //!
 //! One unnamed reviewer is the person at the terminal, and needs no signature. More than one, or
-//! named ones, are told apart by the keys that signed: what anybody types as a name never counts.
+//! named ones, are told apart by the keys that signed: what anybody types as a name never counts,
+//! and a key that the allowed signers name anew stays the reviewer that it was.
 
 use std::collections::BTreeSet;
 
@@ -32,7 +33,12 @@ pub enum Reviewer {
     /// Whoever uses this repository's state; the name is for people.
     Terminal(String),
     /// The holder of a key that the allowed signers name.
-    Signed(String),
+    Signed {
+        /// The principal, as the allowed signers named it then.
+        name: String,
+        /// The fingerprint of the key, as `SHA256:…`; `None` in records from before it was kept.
+        key: Option<String>,
+    },
 }
 
 impl Reviewer {
@@ -40,9 +46,42 @@ impl Reviewer {
     #[must_use]
     pub fn name(&self) -> &str {
         match self {
-            Self::Terminal(name) | Self::Signed(name) => name,
+            Self::Terminal(name) | Self::Signed { name, .. } => name,
         }
     }
+
+    /// Whether both may be one person: the same key under two names, or one name with two keys.
+    ///
+    /// All that is not signed is of the one person at the terminal.
+    #[must_use]
+    pub fn may_be(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Terminal(_), Self::Terminal(_)) => true,
+            (Self::Signed { name: a, key: k }, Self::Signed { name: b, key: l }) => {
+                a == b || k.is_some() && k == l
+            }
+            _ => false,
+        }
+    }
+}
+
+/// Puts together what is of one reviewer: what [`Reviewer::may_be`] links, also over others between.
+///
+/// The last of each group is the last of them in the order given.
+#[must_use]
+pub fn by_person<T>(
+    all: impl IntoIterator<Item = T>,
+    who: impl Fn(&T) -> &Reviewer,
+) -> Vec<Vec<T>> {
+    let mut people: Vec<Vec<T>> = Vec::new();
+    for one in all {
+        let (same, others): (Vec<_>, _) = people
+            .into_iter()
+            .partition(|person| person.iter().any(|known| who(known).may_be(who(&one))));
+        people = others;
+        people.push(same.into_iter().flatten().chain([one]).collect());
+    }
+    people
 }
 
 impl Policy {
@@ -57,18 +96,7 @@ impl Policy {
     pub fn counts(&self, reviewer: &Reviewer) -> bool {
         match reviewer {
             Reviewer::Terminal(_) => !self.needs_signature(),
-            Reviewer::Signed(name) => self.named.is_empty() || self.named.contains(name),
-        }
-    }
-
-    /// The key by which two decisions are known to be of one reviewer.
-    ///
-    /// All unsigned ones are of the one person at the terminal.
-    #[must_use]
-    pub fn identity<'a>(&self, reviewer: &'a Reviewer) -> Option<&'a str> {
-        match reviewer {
-            Reviewer::Terminal(_) => None,
-            Reviewer::Signed(name) => Some(name),
+            Reviewer::Signed { name, .. } => self.named.is_empty() || self.named.contains(name),
         }
     }
 
@@ -78,19 +106,19 @@ impl Policy {
         &self,
         approvals: impl IntoIterator<Item = (&'a Reviewer, bool)>,
     ) -> ApprovalState {
-        let mut fresh = BTreeSet::new();
+        let mut fresh = Vec::new();
         let mut stale = false;
         for (reviewer, is_fresh) in approvals {
             if !self.counts(reviewer) {
                 continue;
             }
             if is_fresh {
-                fresh.insert(self.identity(reviewer));
+                fresh.push(reviewer);
             } else {
                 stale = true;
             }
         }
-        if fresh.len() as u64 >= u64::from(self.required.max(1)) {
+        if by_person(fresh, |reviewer| reviewer).len() as u64 >= u64::from(self.required.max(1)) {
             ApprovalState::Approved
         } else if stale {
             ApprovalState::Stale
@@ -122,7 +150,11 @@ mod tests {
     use super::*;
 
     fn signed(name: &str) -> Reviewer {
-        Reviewer::Signed(name.into())
+        by_key(name, name)
+    }
+
+    fn by_key(name: &str, key: &str) -> Reviewer {
+        Reviewer::Signed { name: name.into(), key: Some(key.into()) }
     }
 
     fn check(policy: &Policy, approvals: &[(Reviewer, bool)], expected: ApprovalState) {
@@ -148,6 +180,26 @@ mod tests {
         check(&two, &[(signed("a"), true), (signed("a"), true)], ApprovalState::Unreviewed);
         check(&two, &[(signed("a"), true), (signed("b"), false)], ApprovalState::Stale);
         check(&two, &[(signed("a"), true), (signed("b"), true)], ApprovalState::Approved);
+    }
+
+    #[test]
+    fn one_key_under_two_names_and_one_name_with_two_keys_are_one_reviewer() {
+        let two = Policy { required: 2, ..Policy::default() };
+        let three = Policy { required: 3, ..Policy::default() };
+        let old = |name: &str| Reviewer::Signed { name: name.into(), key: None };
+        let one = [(by_key("alice", "1"), true), (by_key("bob", "1"), true)];
+        check(&two, &one, ApprovalState::Unreviewed);
+        let one = [(by_key("alice", "1"), true), (by_key("alice", "2"), true)];
+        check(&two, &one, ApprovalState::Unreviewed);
+        // Linked by what the third one says only.
+        let linked = [(by_key("a", "1"), true), (by_key("b", "2"), true), (by_key("a", "2"), true)];
+        check(&two, &linked[..2], ApprovalState::Approved);
+        check(&two, &linked, ApprovalState::Unreviewed);
+        // Records from before keys were kept count by name.
+        check(&two, &[(old("a"), true), (by_key("a", "1"), true)], ApprovalState::Unreviewed);
+        check(&two, &[(old("a"), true), (old("b"), true)], ApprovalState::Approved);
+        let mixed = [(old("a"), true), (old("b"), true), (by_key("c", "1"), true)];
+        check(&three, &mixed, ApprovalState::Approved);
     }
 
     #[test]

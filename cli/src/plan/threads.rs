@@ -82,7 +82,7 @@ pub struct Threads {
 pub fn by(reviewer: &Reviewer) -> String {
     match reviewer {
         Reviewer::Terminal(name) => name.clone(),
-        Reviewer::Signed(name) => format!("{name} (signed)"),
+        Reviewer::Signed { name, .. } => format!("{name} (signed)"),
     }
 }
 

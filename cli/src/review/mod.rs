@@ -27,7 +27,7 @@ use codeboost_schema::plan::Plan;
 use crate::approval::choice::{Choice, Choices, Place, Placed, place};
 use crate::approval::fingerprint::{Binding, Snapshot};
 use crate::approval::freshness::{Approved, Now, Reason, reasons};
-use crate::approval::policy::{Policy, Reviewer};
+use crate::approval::policy::{Policy, Reviewer, by_person};
 use crate::approval::since::{self, SinceFile};
 use crate::config::EvidenceSource;
 use crate::gate::{self, Blocker, CheckResult, Facts, ItemFacts, Tests, Tip};
@@ -317,14 +317,11 @@ pub fn uuid(name: &impl std::fmt::Display) -> Uuid {
 
 fn judge_item(inputs: &Inputs, now: &Now, item: &codeboost_schema::plan::Item) -> ItemState {
     let policy = &inputs.policy;
-    let mut newest: BTreeMap<Option<&str>, &ApprovalRow> = BTreeMap::new();
-    for row in inputs.approvals.iter().filter(|row| row.item == item.id) {
-        if policy.counts(&row.made.reviewer) {
-            newest.insert(policy.identity(&row.made.reviewer), row);
-        }
-    }
+    let counted = |row: &&ApprovalRow| row.item == item.id && policy.counts(&row.made.reviewer);
+    let people = by_person(inputs.approvals.iter().filter(counted), |row| &row.made.reviewer);
+    let newest = people.iter().filter_map(|rows| rows.last().copied());
     let approvals: Vec<(ApprovalRow, bool)> =
-        newest.into_values().map(|row| (row.clone(), approved(row).is_fresh(now))).collect();
+        newest.map(|row| (row.clone(), approved(row).is_fresh(now))).collect();
     let state = policy.state(approvals.iter().map(|(row, fresh)| (&row.made.reviewer, *fresh)));
     let counted = |source| inputs.cmd_evidence.contains(&source);
     ItemState {
@@ -341,7 +338,7 @@ pub fn by(reviewer: &Reviewer, at: &str) -> String {
     let time = at.get(..16).unwrap_or(at).replace('T', " ");
     match reviewer {
         Reviewer::Terminal(name) => format!("{name}, {time} UTC"),
-        Reviewer::Signed(name) => format!("{name} (signed), {time} UTC"),
+        Reviewer::Signed { name, .. } => format!("{name} (signed), {time} UTC"),
     }
 }
 

@@ -24,6 +24,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 4, sql: include_str!("migrations/0004_merge.sql") },
     // Workspaces of items, runs of `cmd` checks.
     Migration { number: 5, sql: include_str!("migrations/0005_workspaces.sql") },
+    // Which key signed a decision.
+    Migration { number: 6, sql: include_str!("migrations/0006_signer_key.sql") },
 ];
 
 /// The newest version that is known.

@@ -44,7 +44,7 @@ impl Occasion {
     pub fn actor(&self) -> Actor {
         match &self.reviewer {
             Reviewer::Terminal(_) => Actor::Person,
-            Reviewer::Signed(name) => Actor::Reviewer(name.clone()),
+            Reviewer::Signed { name, .. } => Actor::Reviewer(name.clone()),
         }
     }
 }
@@ -206,9 +206,10 @@ pub struct ErrandRow {
     pub kind: String,
 }
 
-const MADE: &str = "d.id, d.signed, d.reviewer, d.recorded_at, d.revision, d.head_commit_id";
+const MADE: &str =
+    "d.id, d.signed, d.reviewer, d.recorded_at, d.revision, d.head_commit_id, d.signer_key";
 /// Number of columns of [`MADE`].
-const N_MADE: usize = 6;
+const N_MADE: usize = 7;
 
 fn uuid_of(text: &str) -> Option<Uuid> {
     Uuid::parse(text).ok()
@@ -226,11 +227,23 @@ fn commit(text: &str) -> Option<CommitId> {
     CommitId::parse(text).ok()
 }
 
+/// What a decision keeps of its reviewer: whether signed, the name, the key.
+fn columns(reviewer: &Reviewer) -> (bool, &str, Option<&str>) {
+    match reviewer {
+        Reviewer::Terminal(name) => (false, name, None),
+        Reviewer::Signed { name, key } => (true, name, key.as_deref()),
+    }
+}
+
+/// The reviewer of a decision, from its columns.
+pub(super) fn reviewer(signed: bool, name: String, key: Option<String>) -> Reviewer {
+    if signed { Reviewer::Signed { name, key } } else { Reviewer::Terminal(name) }
+}
+
 fn made(row: &Row<'_>) -> rusqlite::Result<Made> {
-    let name: String = row.get(2)?;
     Ok(Made {
         decision: parsed(row, 0, uuid_of)?,
-        reviewer: if row.get(1)? { Reviewer::Signed(name) } else { Reviewer::Terminal(name) },
+        reviewer: reviewer(row.get(1)?, row.get(2)?, row.get(6)?),
         at: row.get(3)?,
         revision: row.get::<_, i64>(4)?.unsigned_abs(),
         head: parsed(row, 5, commit)?,
@@ -427,14 +440,11 @@ impl WriteTx<'_> {
     ) -> Result<(), StoreError> {
         let content = serde_json::to_value(&decision.action)
             .map_err(|error| StoreError::Damaged(error.to_string()))?;
-        let (signed, name) = match &on.reviewer {
-            Reviewer::Terminal(name) => (false, name),
-            Reviewer::Signed(name) => (true, name),
-        };
+        let (signed, name, key) = columns(&on.reviewer);
         self.sql().execute(
-            "INSERT INTO decisions (id, task, kind, content, decision, signed, reviewer, file,
-                 signature, revision, base_commit_id, head_commit_id, recorded_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
+            "INSERT INTO decisions (id, task, kind, content, decision, signed, reviewer, signer_key,
+                 file, signature, revision, base_commit_id, head_commit_id, recorded_at)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
             (
                 decision.id.as_str(),
                 on.task.to_string(),
@@ -443,6 +453,7 @@ impl WriteTx<'_> {
                 content.to_string(),
                 signed,
                 name,
+                key,
                 on.file.as_ref().map(Digest::as_str),
                 on.signature.as_ref().map(Digest::as_str),
                 to_sql(on.revision)?,
@@ -505,16 +516,14 @@ impl WriteTx<'_> {
         decision: &Uuid,
         item: &ItemId,
     ) -> Result<usize, StoreError> {
-        let (signed, name) = match &on.reviewer {
-            Reviewer::Terminal(name) => (false, name),
-            Reviewer::Signed(name) => (true, name),
-        };
+        let (signed, name, key) = columns(&on.reviewer);
         Ok(self.sql().execute(
             "UPDATE approvals SET withdrawn_by = ?1
              WHERE task = ?2 AND item = ?3 AND withdrawn_by IS NULL
                AND decision IN (SELECT id FROM decisions
-                                WHERE signed = ?4 AND (signed = 0 OR reviewer = ?5))",
-            (decision.as_str(), on.task.to_string(), item.as_str(), signed, name),
+                                WHERE signed = ?4
+                                  AND (signed = 0 OR reviewer = ?5 OR signer_key = ?6))",
+            (decision.as_str(), on.task.to_string(), item.as_str(), signed, name, key),
         )?)
     }
 
@@ -701,6 +710,10 @@ mod tests {
         }
     }
 
+    fn signed(name: &str, key: &str) -> Reviewer {
+        Reviewer::Signed { name: name.into(), key: Some(key.into()) }
+    }
+
     fn me() -> Reviewer {
         Reviewer::Terminal("me".into())
     }
@@ -736,8 +749,8 @@ mod tests {
                 .expect("recorded");
         };
         approve(1, me());
-        approve(2, Reviewer::Signed("a".into()));
-        approve(3, Reviewer::Signed("b".into()));
+        approve(2, signed("a", "a"));
+        approve(3, signed("b", "b"));
         let rows = store.read(|tx| tx.approvals(task.id)).expect("rows");
         assert_eq!(rows.len(), 3);
         assert_eq!(rows[0].dependencies, dependencies);
@@ -746,7 +759,8 @@ mod tests {
         assert_eq!(snapshot, now.snapshots[&id]);
 
         let withdraw = decision(4, Action::Withdraw { item: id.clone() });
-        let on = occasion(&task, Reviewer::Signed("a".into()));
+        // Under another name by now.
+        let on = occasion(&task, signed("renamed", "a"));
         let n = store.write(|tx| {
             tx.record_decision(&on, &withdraw, "withdrew the approval of P2")?;
             tx.withdraw_approvals(&on, &withdraw.id, &id)

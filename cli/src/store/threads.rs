@@ -6,8 +6,8 @@
 use codeboost_schema::ids::Digest;
 use rusqlite::OptionalExtension as _;
 
-use crate::approval::policy::Reviewer;
 use crate::plan::threads::{KINDS, Record, by};
+use crate::store::review::reviewer;
 use crate::store::{ReadTx, StoreError, WriteTx};
 use crate::task::TaskId;
 
@@ -19,13 +19,11 @@ impl ReadTx<'_> {
     pub fn thread_records(&self, task: TaskId) -> Result<Vec<Record>, StoreError> {
         let [a, b, c, d] = KINDS;
         let mut query = self.sql().prepare(
-            "SELECT id, decision, recorded_at, reviewer, signed FROM decisions
+            "SELECT id, decision, recorded_at, reviewer, signed, signer_key FROM decisions
              WHERE task = ?1 AND kind IN (?2, ?3, ?4, ?5) ORDER BY seq",
         )?;
         let rows = query.query_map((task.to_string(), a, b, c, d), |row| {
-            let name: String = row.get(3)?;
-            let reviewer =
-                if row.get(4)? { Reviewer::Signed(name) } else { Reviewer::Terminal(name) };
+            let reviewer = reviewer(row.get(4)?, row.get(3)?, row.get(5)?);
             Ok(Record {
                 id: row.get(0)?,
                 decision: row.get(1)?,
@@ -73,6 +71,7 @@ mod tests {
     use codeboost_schema::ids::Uuid;
 
     use super::*;
+    use crate::approval::policy::Reviewer;
     use crate::plan::text::{PlanText, count_lines};
     use crate::plan::threads::Threads;
     use crate::store::Occasion;
@@ -91,7 +90,7 @@ mod tests {
             revision: 3,
             base: task.base_commit_id.clone(),
             head: task.head_commit_id.clone(),
-            reviewer: Reviewer::Signed("A".into()),
+            reviewer: Reviewer::Signed { name: "A".into(), key: None },
             file: None,
             signature: None,
         };
