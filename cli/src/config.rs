@@ -22,6 +22,10 @@ use crate::stage::{self, FileError};
 
 /// A configuration file may have this many bytes.
 const MAX_BYTES: usize = 1 << 20;
+/// The longest time for one answer of a remote, in seconds: a day.
+const MAX_TIMEOUT: u64 = 24 * 60 * 60;
+/// The most reviewers that an item may need.
+const MAX_REVIEWERS: u32 = 1000;
 
 /// The local configuration, with every default filled in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -367,17 +371,17 @@ fn read_part(path: &Path) -> Result<Part, ConfigError> {
         return Err(ConfigError::Writable { path: path.to_owned(), mode });
     }
     let file = path.display().to_string();
-    let part: Part = parse(&file, &stage::read(path)?)?;
+    let part: Part = parse(&file, &stage::read_start(path, MAX_BYTES + 1)?)?;
     check(&part).map_err(|what| ConfigError::Content { file, at: None, what })?;
     Ok(part)
 }
 
 fn check(part: &Part) -> Result<(), String> {
-    if part.remote_timeout == Some(0) {
-        return Err("remote_timeout: at least 1 second".into());
+    if part.remote_timeout.is_some_and(|seconds| !(1..=MAX_TIMEOUT).contains(&seconds)) {
+        return Err(format!("remote_timeout: from 1 to {MAX_TIMEOUT} seconds"));
     }
-    if part.reviewers.required == Some(0) {
-        return Err("reviewers.required: at least 1".into());
+    if part.reviewers.required.is_some_and(|n| !(1..=MAX_REVIEWERS).contains(&n)) {
+        return Err(format!("reviewers.required: from 1 to {MAX_REVIEWERS}"));
     }
     for (n, key) in part.keys.iter().flatten().enumerate() {
         if STANDARD.decode(&key.public_key).map_or(0, |bytes| bytes.len()) != 32 {
@@ -537,8 +541,11 @@ mod tests {
             ("merge: {method: rebase}\n", "unknown variant `rebase`, expected `merge` or `squash`"),
             ("remote: a\nremote: b\n", "duplicate"),
             ("cmd_evidence: []\n", "cmd_evidence: at least one"),
-            ("remote_timeout: 0\n", "remote_timeout: at least 1"),
-            ("reviewers: {required: 0}\n", "reviewers.required: at least 1"),
+            ("remote_timeout: 0\n", "remote_timeout: from 1 to 86400 seconds"),
+            ("remote_timeout: 86401\n", "remote_timeout: from 1 to 86400 seconds"),
+            ("remote_timeout: 18446744073709551615\n", "remote_timeout: from 1 to 86400 seconds"),
+            ("reviewers: {required: 0}\n", "reviewers.required: from 1 to 1000"),
+            ("reviewers: {required: 4294967295}\n", "reviewers.required: from 1 to 1000"),
             (&format!("keys: [{{name: ci, public_key: {key}}}]\n"), "keys[0].public_key"),
             ("allowed_signers: {}\n", "exactly one of file, base"),
             ("allowed_signers: {file: a}\n", "not an absolute path"),

@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::agent::replay::ReplayError;
 use crate::apply::ApplyError;
-use crate::apply::read::ReadFileError;
 use crate::config::ConfigError;
 use crate::execute::item::ItemError;
 use crate::execute::workspace::CloneError;
@@ -420,17 +419,6 @@ impl From<ReviewError> for Error {
                 .hint(format!("codeboost plan import {issue} FILE, then plan approve {issue}")),
             ReviewError::NoPlan { issue, newest: Some(revision) } => Self::from_error(&error)
                 .hint(format!("r{revision} waits for it: codeboost plan approve {issue}")),
-        }
-    }
-}
-
-impl From<ReadFileError> for Error {
-    fn from(error: ReadFileError) -> Self {
-        match error {
-            ReadFileError::File(error) => error.into(),
-            ReadFileError::NotRegular(_) | ReadFileError::TooLarge { .. } => {
-                Self::from_error(&error).hint("nothing was changed")
-            }
         }
     }
 }

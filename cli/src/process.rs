@@ -88,7 +88,7 @@ pub fn run(mut command: Command, stdin: Option<&[u8]>, limits: Limits) -> io::Re
     }
     let stdout = child.stdout.take().map(|pipe| collect(pipe, limits.max_output_bytes));
     let stderr = child.stderr.take().map(|pipe| collect(pipe, limits.max_output_bytes));
-    let status = wait_until(&mut child, started + limits.deadline)?;
+    let status = wait_until(&mut child, after(started, limits.deadline))?;
     let (status, timed_out) = match status {
         Some(status) => (status, false),
         None => (end(&mut child, has_group)?, true),
@@ -121,7 +121,7 @@ pub fn run_apart(mut command: Command, limits: Limits) -> io::Result<EndedApart>
     let (reader, writer) = io::pipe()?;
     command.process_group(0).stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let ending = Ending::watch()?;
-    let until = Instant::now() + limits.deadline;
+    let until = after(Instant::now(), limits.deadline);
     let mut child = command.spawn()?;
     // The writing ends in this process go, so that the stream ends with the programs.
     drop(command);
@@ -253,6 +253,12 @@ fn gather_ends(stream: &EndsStream) -> Vec<u8> {
         output.extend_from_slice(b"\n[something that was started still holds the output]\n");
     }
     output
+}
+
+/// That long after `start`; where no clock tells that time, so far away that it never comes.
+fn after(start: Instant, time: Duration) -> Instant {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+    start.checked_add(time).unwrap_or_else(|| start + CENTURY)
 }
 
 fn wait_until(child: &mut Child, until: Instant) -> io::Result<Option<ExitStatus>> {

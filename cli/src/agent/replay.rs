@@ -86,7 +86,7 @@ pub fn read_patches(folder: &Path) -> Result<Vec<Patch>, ReplayError> {
         if !meta.is_file() || meta.len() > MAX_PATCH_BYTES {
             return Err(ReplayError::Form(path));
         }
-        let bytes = stage::read(&path)?;
+        let bytes = stage::read(&path, stage::MAX_OUTPUT)?;
         patches.push(Patch { number, item, path, bytes });
     }
     if patches.is_empty() {

@@ -36,7 +36,6 @@ use codeboost_schema::plan::Plan;
 use crate::apply::book::{Judgement, named};
 use crate::apply::compare::{Page, Question, ShownSegments, belongs_to, judge, needs_page};
 use crate::apply::desk::{Problems, judge_plan};
-use crate::apply::read::ReadFileError;
 use crate::apply::record::{Recorded, record};
 use crate::apply::signature::{AllowedSigners, SignatureError, SignersError};
 use crate::approval::policy::Reviewer;
@@ -58,7 +57,7 @@ use crate::store::{Lease, Occasion, Store, StoreError, TaskRow};
 pub enum ApplyError {
     /// The file can't be read.
     #[error(transparent)]
-    File(#[from] ReadFileError),
+    File(#[from] FileError),
     /// The file is no decisions file.
     #[error("{name} is no decisions file that can be applied")]
     Malformed {
@@ -509,11 +508,11 @@ fn allowed_signers(
     let (place, bytes) = match &config.allowed_signers {
         None => return Ok(None),
         Some(config::AllowedSigners::File(path)) => {
-            let bytes = stage::read(path).map_err(|error: FileError| {
+            let bytes = stage::read(path, stage::MAX_SETTINGS).map_err(|error: FileError| {
                 if error.kind() == std::io::ErrorKind::NotFound {
                     ApplyError::NoSigners(path.display().to_string())
                 } else {
-                    ApplyError::File(error.into())
+                    ApplyError::File(error)
                 }
             })?;
             (path.display().to_string(), bytes)

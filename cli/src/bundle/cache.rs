@@ -30,7 +30,10 @@ impl HighlightCache {
     #[must_use]
     pub fn open(state_folder: &Path) -> Self {
         let path = state_folder.is_dir().then(|| state_folder.join("cache/highlight"));
-        let bytes = path.as_ref().and_then(|path| stage::read(path).ok()).unwrap_or_default();
+        let bytes = path
+            .as_ref()
+            .and_then(|path| stage::read(path, stage::MAX_OUTPUT).ok())
+            .unwrap_or_default();
         let known = String::from_utf8(bytes).ok().and_then(|text| parse(&text)).unwrap_or_default();
         Self { path, known, used: Mutex::default() }
     }

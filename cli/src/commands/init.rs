@@ -152,7 +152,7 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result {
 }
 
 fn read_identity(context: &Context, path: &std::path::Path) -> Result<(Identity, FormKey)> {
-    let bytes = stage::read(&context.path(path))?;
+    let bytes = stage::read(&context.path(path), stage::MAX_SETTINGS)?;
     let wrong = |error: String| {
         Error::failed(format!("{} is not an identity: {error}", path.display()))
             .hint("make one with codeboost key export FILE --name NAME")

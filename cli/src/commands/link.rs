@@ -215,11 +215,12 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
         }
     };
     let ledger_path = context.path(files.ledger);
-    let ledger = Ledger::parse(&stage::read(&ledger_path)?).map_err(|error| {
-        Error::from_error(&error)
-            .context(format!("can't read the ledger {}", files.ledger.display()))
-            .hint("schema/ledger.schema.json says what a ledger is; each commit id is whole")
-    })?;
+    let ledger =
+        Ledger::parse(&stage::read(&ledger_path, stage::MAX_OUTPUT)?).map_err(|error| {
+            Error::from_error(&error)
+                .context(format!("can't read the ledger {}", files.ledger.display()))
+                .hint("schema/ledger.schema.json says what a ledger is; each commit id is whole")
+        })?;
     let output = args.output.as_deref().unwrap_or(Path::new("link.json"));
     if args.verify {
         return verify(context, &context.path(output), &objects, (&base, &head), &plan, None);
@@ -295,7 +296,7 @@ fn verify(
 ) -> Result {
     let name = path.display();
     let again = format!("link again: codeboost link … -o {name}");
-    let text = stage::read(path)?;
+    let text = stage::read(path, stage::MAX_OUTPUT)?;
     let link: Link = serde_json::from_slice(&text).map_err(|error| {
         Error::from_error(&error).context(format!("can't read {name}")).hint(&again)
     })?;

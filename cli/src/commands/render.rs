@@ -180,7 +180,7 @@ pub(crate) fn make(
     };
     let source_date = context.source_date_epoch().map(time_text);
     let inputs = inputs_digest(loaded, key.as_ref(), source_date.as_deref(), repository)?;
-    let old = stage::read(&path).ok().map(|bytes| Digest::of(&bytes));
+    let old = stage::read(&path, stage::MAX_OUTPUT).ok().map(|bytes| Digest::of(&bytes));
     if own_place
         && let Some(old) = &old
         && store.read(|tx| tx.stage_is_current(task.id, STAGE, &inputs, Some(old)))?
@@ -316,7 +316,7 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
         Some(folder) => Repository::open_at(context, &context.path(folder))?,
         None => Repository::open(context)?,
     };
-    let text = stage::read(&context.path(link))?;
+    let text = stage::read(&context.path(link), stage::MAX_OUTPUT)?;
     let again =
         "link again: codeboost link --base A --head B --plan plan.yaml --ledger ledger.json";
     let parsed: Link = serde_json::from_slice(&text).map_err(|error| {
@@ -340,9 +340,10 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
     }
     let ledger = match &args.ledger {
         None => Ledger::default(),
-        Some(path) => Ledger::parse(&stage::read(&context.path(path))?).map_err(|error| {
-            Error::from_error(&error).context(format!("can't read {}", path.display()))
-        })?,
+        Some(path) => Ledger::parse(&stage::read(&context.path(path), stage::MAX_OUTPUT)?)
+            .map_err(|error| {
+                Error::from_error(&error).context(format!("can't read {}", path.display()))
+            })?,
     };
     let git_objects = Objects::open(repository.git())?;
     let diff = objects::final_diff(context, &git_objects, &parsed.base, &parsed.head)?;

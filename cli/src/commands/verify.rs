@@ -19,9 +19,6 @@ use crate::review::uuid;
 use crate::stage;
 use crate::store::Store;
 
-/// A page may have this many bytes.
-const MAX_PAGE_BYTES: usize = 1 << 30;
-
 /// Arguments of `verify`.
 #[derive(Debug, Args)]
 pub struct VerifyArgs {
@@ -49,7 +46,7 @@ pub struct VerifyArgs {
 }
 
 pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Result {
-    let page = read::bounded(&context.path(&args.bundle), MAX_PAGE_BYTES)?;
+    let page = stage::read_unlinked(&context.path(&args.bundle), stage::MAX_OUTPUT)?;
     let decisions =
         args.decisions.as_ref().map(|path| read::decisions(&context.path(path))).transpose()?;
     let signature = match (&args.signature, &args.decisions) {
@@ -66,7 +63,7 @@ pub(crate) fn run(context: &Context, args: &VerifyArgs) -> Result {
     let signers = match &args.signers {
         None => None,
         Some(path) => {
-            let bytes = stage::read(&context.path(path))?;
+            let bytes = stage::read(&context.path(path), stage::MAX_SETTINGS)?;
             let signers = AllowedSigners::parse(&bytes).map_err(|error| {
                 Error::from_error(&error).context(format!("can't read {}", path.display()))
             })?;

@@ -226,7 +226,7 @@ pub fn own_ignore_rules(repository: &Repository<'_>) -> Result<Vec<Vec<u8>>, Fil
     let mut rules = Vec::new();
     let files = [excludes_file(repository), Some(repository.common_dir().join("info/exclude"))];
     for file in files.into_iter().flatten() {
-        match stage::read(&file) {
+        match stage::read(&file, stage::MAX_SETTINGS) {
             Ok(bytes) => rules.push(bytes),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
@@ -271,7 +271,7 @@ pub fn look_inside(folder: &Path, commit_id: &CommitId) -> Inside {
         if !meta.is_file() || meta.len() > 4096 {
             return None;
         }
-        Some(String::from_utf8_lossy(&stage::read(&file).ok()?).trim().to_owned())
+        Some(String::from_utf8_lossy(&stage::read(&file, 4096).ok()?).trim().to_owned())
     };
     let ours = format!("refs/heads/{BRANCH}");
     let is_ours = |text: Option<String>| text.is_some_and(|text| text == commit_id.as_str());
@@ -316,7 +316,10 @@ fn copy_history(
     let shallow = repository.common_dir().join("shallow");
     if shallow.exists() {
         // Where the repository's own history is cut, the copy's is cut at the same commits.
-        stage::write_scratch(&git.git_dir().join("shallow"), &stage::read(&shallow)?)?;
+        stage::write_scratch(
+            &git.git_dir().join("shallow"),
+            &stage::read(&shallow, stage::MAX_OUTPUT)?,
+        )?;
     }
     let wanted = format!("{commit_id}\n");
     let source = repository.git().with_config("pack.packSizeLimit=0");

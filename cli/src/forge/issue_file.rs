@@ -70,7 +70,7 @@ impl IssueFile {
     /// # Errors
     /// [`IssueFileError`] naming the file.
     pub fn read(path: &Path) -> Result<Self, IssueFileError> {
-        let bytes = stage::read(path)?;
+        let bytes = stage::read_start(path, MAX_BYTES + 1)?;
         let name = path.file_stem().and_then(|name| name.to_str()).unwrap_or_default();
         Self::parse(&path.display().to_string(), name, &bytes)
     }

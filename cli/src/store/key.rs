@@ -114,7 +114,7 @@ impl Store<'_> {
         if !check_file(&path)? {
             return Ok(None);
         }
-        let bytes = stage::read(&path)?;
+        let bytes = stage::read(&path, stage::MAX_SETTINGS)?;
         let key = std::str::from_utf8(&bytes).ok().and_then(FormKey::parse);
         key.map(Some).ok_or(StoreError::Key(path))
     }

@@ -83,7 +83,7 @@ fn in_editor(context: &Context, issue: Option<u64>) -> Result {
     loop {
         stage::write(&path, text.as_bytes())?;
         edit_file(context, editor, &path)?;
-        let bytes = stage::read(&path)?;
+        let bytes = stage::read(&path, stage::MAX_SETTINGS)?;
         if bytes == text.as_bytes() {
             if text == to_yaml(&row.plan) {
                 context.out.line("nothing changed");

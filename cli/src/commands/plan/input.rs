@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::plan::read::{ReadPlan, Unreadable, read};
 use crate::plan::source::Source;
 use crate::plan::v1::parse::{MAX_BYTES, Syntax};
-use crate::stage::FileError;
+use crate::stage::{self, FileError};
 
 /// How a plan is spelled, where its name does not tell.
 #[derive(Debug, Args)]
@@ -40,15 +40,16 @@ impl Input {
         file: &str,
         args: &SyntaxArgs,
     ) -> Result<Self> {
-        let limit = MAX_BYTES as u64 + 1;
-        let mut bytes = Vec::new();
+        let limit = MAX_BYTES + 1;
         let path = context.path(file);
-        let done = if file == "-" {
-            std::io::stdin().lock().take(limit).read_to_end(&mut bytes)
+        let bytes = if file == "-" {
+            let mut bytes = Vec::new();
+            let done = std::io::stdin().lock().take(limit as u64).read_to_end(&mut bytes);
+            done.map_err(|source| FileError::new("read", &path, source))?;
+            bytes
         } else {
-            std::fs::File::open(&path).and_then(|file| file.take(limit).read_to_end(&mut bytes))
+            stage::read_start(&path, limit)?
         };
-        done.map_err(|source| FileError::new("read", &path, source))?;
         let extension = path.extension().and_then(|extension| extension.to_str());
         let syntax = match args.syntax {
             Some(SyntaxName::Json) => Syntax::Json,
