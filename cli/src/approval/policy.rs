@@ -50,6 +50,14 @@ impl Reviewer {
         }
     }
 
+    /// The key that signed, where one did and is known.
+    fn key(&self) -> Option<&str> {
+        match self {
+            Self::Terminal(_) => None,
+            Self::Signed { key, .. } => key.as_deref(),
+        }
+    }
+
     /// Whether both may be one person: the same key under two names, or one name with two keys.
     ///
     /// All that is not signed is of the one person at the terminal.
@@ -65,23 +73,27 @@ impl Reviewer {
     }
 }
 
-/// Puts together what is of one reviewer: what [`Reviewer::may_be`] links, also over others between.
+/// The newest of each reviewer, in the order given, which is from old to new.
 ///
-/// The last of each group is the last of them in the order given.
+/// A key goes by the name that it signed under last. So neither two names of one key nor two keys
+/// of one name are two reviewers.
 #[must_use]
-pub fn by_person<T>(
-    all: impl IntoIterator<Item = T>,
-    who: impl Fn(&T) -> &Reviewer,
-) -> Vec<Vec<T>> {
-    let mut people: Vec<Vec<T>> = Vec::new();
+pub fn newest_of_each<T>(all: Vec<T>, who: impl Fn(&T) -> &Reviewer) -> Vec<T> {
+    let by_key = newest(all, |a, b| who(a).key().is_some() && who(a).key() == who(b).key());
+    newest(by_key, |a, b| match (who(a), who(b)) {
+        (Reviewer::Terminal(_), Reviewer::Terminal(_)) => true,
+        (Reviewer::Signed { name: a, .. }, Reviewer::Signed { name: b, .. }) => a == b,
+        _ => false,
+    })
+}
+
+fn newest<T>(all: Vec<T>, are_of_one: impl Fn(&T, &T) -> bool) -> Vec<T> {
+    let mut kept: Vec<T> = Vec::new();
     for one in all {
-        let (same, others): (Vec<_>, _) = people
-            .into_iter()
-            .partition(|person| person.iter().any(|known| who(known).may_be(who(&one))));
-        people = others;
-        people.push(same.into_iter().flatten().chain([one]).collect());
+        kept.retain(|known| !are_of_one(known, &one));
+        kept.push(one);
     }
-    people
+    kept
 }
 
 impl Policy {
@@ -118,7 +130,9 @@ impl Policy {
                 stale = true;
             }
         }
-        if by_person(fresh, |reviewer| reviewer).len() as u64 >= u64::from(self.required.max(1)) {
+        if newest_of_each(fresh, |reviewer| reviewer).len() as u64
+            >= u64::from(self.required.max(1))
+        {
             ApprovalState::Approved
         } else if stale {
             ApprovalState::Stale
@@ -191,10 +205,12 @@ mod tests {
         check(&two, &one, ApprovalState::Unreviewed);
         let one = [(by_key("alice", "1"), true), (by_key("alice", "2"), true)];
         check(&two, &one, ApprovalState::Unreviewed);
-        // Linked by what the third one says only.
-        let linked = [(by_key("a", "1"), true), (by_key("b", "2"), true), (by_key("a", "2"), true)];
-        check(&two, &linked[..2], ApprovalState::Approved);
-        check(&two, &linked, ApprovalState::Unreviewed);
+        // What a key was called once links nobody who has another key.
+        let again = ["alice", "bob", "alice"].map(|name| (by_key(name, "1"), true));
+        check(&two, &again, ApprovalState::Unreviewed);
+        let other = [again.as_slice(), &[(by_key("bob", "2"), true)]].concat();
+        check(&two, &other, ApprovalState::Approved);
+        check(&three, &other, ApprovalState::Unreviewed);
         // Records from before keys were kept count by name.
         check(&two, &[(old("a"), true), (by_key("a", "1"), true)], ApprovalState::Unreviewed);
         check(&two, &[(old("a"), true), (old("b"), true)], ApprovalState::Approved);

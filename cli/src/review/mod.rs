@@ -27,7 +27,7 @@ use codeboost_schema::plan::Plan;
 use crate::approval::choice::{Choice, Choices, Place, Placed, place};
 use crate::approval::fingerprint::{Binding, Snapshot};
 use crate::approval::freshness::{Approved, Now, Reason, reasons};
-use crate::approval::policy::{Policy, Reviewer, by_person};
+use crate::approval::policy::{Policy, Reviewer, newest_of_each};
 use crate::approval::since::{self, SinceFile};
 use crate::config::EvidenceSource;
 use crate::gate::{self, Blocker, CheckResult, Facts, ItemFacts, Tests, Tip};
@@ -318,10 +318,10 @@ pub fn uuid(name: &impl std::fmt::Display) -> Uuid {
 fn judge_item(inputs: &Inputs, now: &Now, item: &codeboost_schema::plan::Item) -> ItemState {
     let policy = &inputs.policy;
     let counted = |row: &&ApprovalRow| row.item == item.id && policy.counts(&row.made.reviewer);
-    let people = by_person(inputs.approvals.iter().filter(counted), |row| &row.made.reviewer);
-    let newest = people.iter().filter_map(|rows| rows.last().copied());
+    let counted = inputs.approvals.iter().filter(counted).collect();
+    let newest = newest_of_each(counted, |row: &&ApprovalRow| &row.made.reviewer);
     let approvals: Vec<(ApprovalRow, bool)> =
-        newest.map(|row| (row.clone(), approved(row).is_fresh(now))).collect();
+        newest.into_iter().map(|row| (row.clone(), approved(row).is_fresh(now))).collect();
     let state = policy.state(approvals.iter().map(|(row, fresh)| (&row.made.reviewer, *fresh)));
     let counted = |source| inputs.cmd_evidence.contains(&source);
     ItemState {
