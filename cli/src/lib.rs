@@ -55,7 +55,13 @@ pub fn run(args: impl IntoIterator<Item = OsString>) -> ExitCode {
     let args = match Args::try_parse_from(args) {
         Ok(args) => args,
         Err(error) => {
-            let _ = error.print();
+            // An argument may hold what acts on a terminal.
+            let text = error.render().to_string();
+            if let std::borrow::Cow::Owned(text) = output::plain(&text) {
+                let _ = std::io::Write::write_all(&mut std::io::stderr(), text.as_bytes());
+            } else {
+                let _ = error.print();
+            }
             return if error.use_stderr() {
                 ExitCode::from(exit_code::USAGE)
             } else {

@@ -138,7 +138,7 @@ impl Output {
     /// Never for our own types, which always serialize.
     pub fn json<T: Serialize>(&self, value: &T) {
         let text = serde_json::to_string_pretty(value).expect("our own types always serialize");
-        self.line(text);
+        self.line(plain_json(&text));
     }
 
     /// Tells what happens, on stderr, unless quiet.
@@ -151,19 +151,19 @@ impl Output {
     /// Tells details, on stderr, when verbose.
     pub fn detail(&self, text: impl AsRef<str>) {
         if self.verbosity > 0 {
-            let _ = writeln!(io::stderr().lock(), "{}", text.as_ref());
+            let _ = writeln!(io::stderr().lock(), "{}", plain(text.as_ref()));
         }
     }
 
     /// Warns on stderr, also when quiet.
     pub fn warn(&self, text: impl AsRef<str>) {
         let label = self.paint_err(Style::Warning, "warning:");
-        let _ = writeln!(io::stderr().lock(), "{label} {}", text.as_ref());
+        let _ = writeln!(io::stderr().lock(), "{label} {}", plain(text.as_ref()));
     }
 
     pub(crate) fn error_line(&self, label: &str, style: Style, text: &str) {
         let label = self.paint_err(style, label);
-        let _ = writeln!(io::stderr().lock(), "{label} {text}");
+        let _ = writeln!(io::stderr().lock(), "{label} {}", plain(text));
     }
 }
 
@@ -245,6 +245,29 @@ pub fn plain_line(text: &str) -> String {
     plain(text).replace('\n', "␤").replace('\t', "␉")
 }
 
+/// JSON with the same values, in which characters that act on a terminal or can't be seen are
+/// escaped.
+#[must_use]
+pub fn plain_json(text: &str) -> Cow<'_, str> {
+    use std::fmt::Write as _;
+    // They stand only in strings, and JSON escapes those below U+0020 itself.
+    let is_escaped = |c: char| c >= '\u{7f}' && is_hidden(c);
+    if !text.chars().any(is_escaped) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_escaped(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,5 +278,15 @@ mod tests {
         assert_eq!(plain("a\u{202e}b\r\n"), "a⟨U+202E⟩b⟨U+000D⟩\n");
         assert_eq!(plain_line("a\nb"), "a␤b");
         assert!(matches!(plain("héllo\n"), Cow::Borrowed(_)));
+    }
+
+    #[test]
+    fn json_keeps_its_values_and_shows_no_hidden_character() {
+        let value = serde_json::json!({"a\u{9b}": "\u{7f}\u{85}\u{202e}é\u{e0041}\n\u{1b}[1m😀"});
+        let text = serde_json::to_string_pretty(&value).expect("JSON");
+        let out = plain_json(&text);
+        assert!(!out.chars().any(is_hidden), "{out}");
+        assert!(out.contains("\\u202eé\\udb40\\udc41"), "{out}");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&out).expect("JSON"), value);
     }
 }

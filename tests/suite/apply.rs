@@ -468,3 +468,37 @@ fn a_merge_that_was_asked_for_on_another_head_is_never_carried_out() {
     let main = road.env.git("repo", ["rev-parse", "main"]);
     assert_eq!(main, road.env.git("repo", ["rev-parse", "topic~2"]));
 }
+
+#[test]
+fn errors_name_what_was_given_without_letting_it_act_on_the_terminal() {
+    let road = road();
+    for args in [&["apply", "../no\x1b[31m\u{7}\u{9b}.json"][..], &["\x1b[31m\u{7}"]] {
+        let done = road.run(args);
+        assert_ne!(done.code, 0, "{done}");
+        assert!(!done.stderr.contains(['\x1b', '\u{7}', '\u{9b}']), "{done}");
+    }
+    let missing = ["link", "--repo", "../missing", "--base", "main", "--head", "topic"];
+    let done = road.run(&[&missing[..], &["--plan", "p.yaml", "--ledger", "l.json"]].concat());
+    assert_eq!(done.code, 1, "{done}");
+    assert!(done.stderr.contains("can't open the folder"), "{done}");
+}
+
+#[test]
+fn pipes_and_devices_are_refused_and_not_waited_for() {
+    let road = road();
+    let pipe = road.env.path("pipe");
+    assert!(road.env.command("mkfifo", ".").arg(&pipe).status().unwrap().success());
+    for (path, what) in [("../pipe", "a pipe"), ("/dev/zero", "a device")] {
+        for args in [
+            &["apply", path][..],
+            &["verify", path],
+            &["plan", "check", path, "--base", "main"],
+            &["task", "add", path, "--base", "main"],
+            &["render", path, "--plan", path, "-o", "../page.html"],
+        ] {
+            let done = road.run(args);
+            assert_ne!(done.code, 0, "{done}");
+            assert!(done.stderr.contains(&format!("it is {what}")), "{args:?} {done}");
+        }
+    }
+}

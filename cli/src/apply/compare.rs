@@ -594,6 +594,9 @@ impl Judge<'_, '_> {
 
     fn note(&self, action: &Action, item: &ItemId, text: &str) -> Result<(Effect, String), Why> {
         self.item(item)?;
+        if text.trim().is_empty() {
+            return Err(Why::new(Refusal::NothingToSend, "the text is empty"));
+        }
         if text.chars().count() > MAX_TEXT_CHARS {
             return Err(too_long(text, MAX_TEXT_CHARS));
         }
@@ -1297,6 +1300,16 @@ mod tests {
             "refused request_change: invalid-anchor: this change does not belong to P1",
             "refused request_change: too-long: 4001 characters, more than the 4000 allowed",
         ]);
+        let mut case = Case::new(&sample());
+        case.decide(Action::Ask {
+            item: item("P1"),
+            segment: None,
+            key: None,
+            from: None,
+            to: None,
+            text: " \n\u{3000}".into(),
+        });
+        case.check(&["refused ask: nothing-to-send: the text is empty"]);
         let mut case = Case::new(&sample());
         case.decide(Action::Reject { summary: "Nothing.".into() });
         case.check(&["refused reject: nothing-to-send: no change request is pending"]);

@@ -25,7 +25,7 @@ use crate::git::read::{self, Objects};
 use crate::git::repository::Repository;
 use crate::link::assemble::{self, Options};
 use crate::link::verify::{verify_diff, verify_link};
-use crate::output::{counted, plain_line};
+use crate::output::{counted, plain_json, plain_line};
 use crate::plan;
 use crate::process::Ending;
 use crate::review::read::{self as review, Loaded};
@@ -168,7 +168,9 @@ const STAGE: &str = "link";
 
 fn put(context: &Context, link: &Link, output: &Path) -> Result {
     if output == Path::new("-") {
-        context.out.raw(&to_json(link));
+        let text = to_json(link);
+        let text = String::from_utf8_lossy(&text);
+        context.out.raw(plain_json(&text).as_bytes());
         return Ok(Outcome::Done);
     }
     let wrote = stage::write_again(&context.path(output), |out| write_json(link, out))?;

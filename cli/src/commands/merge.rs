@@ -245,7 +245,9 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
         Ending::HeadMoved { expected, found: None } => {
             hint(format!("Next: git branch {head} {expected}"))
         }
-        Ending::BaseMoved { expected, .. } => rebase_by_hand(task, place, expected),
+        Ending::BaseMoved { expected, head_there, .. } => {
+            rebase_by_hand(task, place, expected, head_there.as_ref())
+        }
         Ending::PossiblyFixed { .. } => vec![
             format!("Next, when you have looked: codeboost merge {issue} --not-fixed"),
             format!("  or codeboost task cancel {issue}"),
@@ -272,10 +274,14 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
 }
 
 /// The commands that bring a head onto a base that moved, up to the review of what came of it.
-fn rebase_by_hand(task: &TaskRow, place: &str, expected: &CommitId) -> Vec<String> {
+fn rebase_by_hand(
+    task: &TaskRow,
+    place: &str,
+    expected: &CommitId,
+    head_there: Option<&CommitId>,
+) -> Vec<String> {
     let base = short_ref(&task.base_ref);
     let head = short_ref(&task.head_ref);
-    let old = &task.head_commit_id;
     let remote = place.strip_prefix("the remote ");
     let mut lines = Vec::new();
     if let Some(remote) = remote {
@@ -288,7 +294,8 @@ fn rebase_by_hand(task: &TaskRow, place: &str, expected: &CommitId) -> Vec<Strin
     }
     lines.push(format!("git branch {head}-before {head} && git rebase {base} {head}"));
     lines.push(format!("codeboost ledger map {expected:.12}..{head}-before {base}..{head}"));
-    if let Some(remote) = remote {
+    // What the remote never had needs no push: the merge brings it.
+    if let (Some(remote), Some(old)) = (remote, head_there) {
         lines.push(format!("git push --force-with-lease={head}:{old:.12} {remote} {head}"));
     }
     lines.push(format!("codeboost run {}, and review what changed", task.issue));

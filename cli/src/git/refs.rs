@@ -280,6 +280,12 @@ impl Remote {
         let refused: Vec<_> = answer.lines().filter(|line| line.starts_with('!')).collect();
         match ended.code {
             Some(0) => Reported::Accepted,
+            // What git says before it sends anything.
+            Some(_) if words.contains("does not support --atomic push") => Reported::Refused(
+                "the server does not support atomic pushes, and nothing was sent: without them base \
+                 and head can't be compared and moved as one"
+                    .to_owned(),
+            ),
             Some(_) if !refused.is_empty() => {
                 // Flag, source and destination, summary.
                 let reason = |line: &&str| {

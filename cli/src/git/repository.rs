@@ -56,6 +56,9 @@ impl<'a> Repository<'a> {
     /// # Errors
     /// [`RepositoryError::Git`] when there is none.
     pub fn open_at(context: &'a Context, folder: &Path) -> Result<Self, RepositoryError> {
+        // Git started in a folder that is not there fails as a git that is not there.
+        std::fs::read_dir(folder)
+            .map_err(|source| FileError::new("open the folder", folder, source))?;
         let git = Git::discover(context, folder)?;
         let common_dir = git.common_dir()?;
         // Resolved, so that only what lies inside may be refused for being a link.

@@ -197,6 +197,9 @@ pub enum Ending {
         expected: CommitId,
         /// The base now.
         found: CommitId,
+        /// The head's branch where the merge happens; `None` when it is not there.
+        #[serde(skip)]
+        head_there: Option<CommitId>,
     },
     /// The head is not the one that was reviewed.
     HeadMoved {
@@ -315,7 +318,7 @@ impl Ending {
                 let words: Vec<_> = blockers.iter().map(|blocker| &*blocker.words).collect();
                 words.join("\n")
             }
-            Self::BaseMoved { expected, found } => {
+            Self::BaseMoved { expected, found, .. } => {
                 format!("the base moved from {expected:.12} to {found:.12}")
             }
             Self::HeadMoved { expected, found: Some(found) } => {

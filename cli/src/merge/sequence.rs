@@ -237,7 +237,11 @@ impl<'s, 'a> Sequence<'s, 'a> {
             None => return moved(None),
         }
         if tips.base != *base {
-            return Ok(Err(Ending::BaseMoved { expected: base.clone(), found: tips.base.clone() }));
+            return Ok(Err(Ending::BaseMoved {
+                expected: base.clone(),
+                found: tips.base.clone(),
+                head_there: tips.head.clone(),
+            }));
         }
         Ok(Ok(Pair {
             base: base.clone(),
@@ -469,7 +473,11 @@ impl<'s, 'a> Sequence<'s, 'a> {
         }
         // A base or head that moved on keeps this push out for good.
         if tips.base != *landing.base {
-            return Ok(Ending::BaseMoved { expected: landing.base.clone(), found: tips.base });
+            return Ok(Ending::BaseMoved {
+                expected: landing.base.clone(),
+                found: tips.base,
+                head_there: tips.head,
+            });
         }
         if guard.covers_head() && tips.head.as_ref() != Some(landing.head) {
             return Ok(Ending::HeadMoved { expected: landing.head.clone(), found: tips.head });

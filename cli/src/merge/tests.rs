@@ -335,7 +335,11 @@ fn a_moved_base_is_refused() {
         };
         let (ending, _) = case.run();
         let expected = case.site.base.clone();
-        assert_eq!(ending, Ending::BaseMoved { expected, found: found.clone() });
+        assert!(
+            matches!(&ending, Ending::BaseMoved { expected: a, found: b, .. }
+                if *a == expected && *b == found),
+            "{ending:?}"
+        );
         assert_eq!(ending.outcome(), Outcome::NotAllowed);
         assert_eq!(case.base_there(), found.as_str());
         assert_eq!(case.task().state, TaskState::InReview);

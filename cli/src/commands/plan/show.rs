@@ -12,7 +12,7 @@ use crate::commands::open;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
-use crate::output::{Style, plain_line};
+use crate::output::{Style, plain_json, plain_line};
 use crate::plan::text::PlanText;
 use crate::plan::write::{to_json, to_yaml};
 use crate::store::{
@@ -72,7 +72,9 @@ pub(super) fn run(context: &Context, args: &ShowArgs) -> Result {
         Some(revision) => find(&rows, &task, revision)?,
     };
     match args.syntax {
-        Some(FileSyntax::Json) => context.out.raw(to_json(&row.plan).as_bytes()),
+        Some(FileSyntax::Json) => {
+            context.out.raw(plain_json(&to_json(&row.plan)).as_bytes());
+        }
         Some(FileSyntax::Yaml) => context.out.raw(to_yaml(&row.plan).as_bytes()),
         Some(FileSyntax::Text) => {
             for (n, line) in (1..).zip(PlanText::of(&row.plan).text.lines()) {
