@@ -69,9 +69,6 @@ pub(crate) struct FileState {
     path_events: SetId,
     mode_events: SetId,
     content_events: SetId,
-    /// Who changed its content, text or not: where the final diff takes a file for binary, its one
-    /// segment stands for the lines of every commit.
-    all_content_events: SetId,
     /// The base file that it came from.
     pub(crate) base_file: Option<u32>,
 }
@@ -80,12 +77,6 @@ impl FileState {
     pub(crate) fn events(&self, sets: &mut Sets) -> SetId {
         let both = sets.union(self.path_events, self.mode_events);
         sets.union(both, self.content_events)
-    }
-
-    /// As [`Self::events`], with whoever changed its lines.
-    pub(crate) fn all_events(&self, sets: &mut Sets) -> SetId {
-        let events = self.events(sets);
-        sets.union(events, self.all_content_events)
     }
 
     pub(crate) fn path_events(&self) -> SetId {
@@ -111,15 +102,6 @@ impl Body {
     }
 }
 
-/// How a file of the base was deleted.
-#[derive(Debug, Clone, Copy)]
-struct End {
-    node: u32,
-    /// Of [`FileState::events`] and of [`FileState::all_events`], the deletion included.
-    events: SetId,
-    all_events: SetId,
-}
-
 /// A file of the base.
 #[derive(Debug)]
 pub(crate) struct BaseFile {
@@ -128,7 +110,7 @@ pub(crate) struct BaseFile {
     /// Its first entity; the others follow.
     pub(crate) first: Entity,
     /// Who deleted it, and what else was done to it before.
-    ends: Vec<End>,
+    ends: Vec<(u32, SetId)>,
     /// Merges that have it although an ancestor of theirs deleted it.
     brought_back: Vec<u32>,
 }
@@ -393,7 +375,6 @@ impl<'a> Replay<'a> {
                 path_events: EMPTY,
                 mode_events: EMPTY,
                 content_events: EMPTY,
-                all_content_events: EMPTY,
                 base_file: old.and_then(|old| old.base_file),
             };
             tree.files.insert(change.path.clone(), Some(Rc::new(state)));
@@ -429,7 +410,6 @@ impl<'a> Replay<'a> {
             path_events: EMPTY,
             mode_events: EMPTY,
             content_events: EMPTY,
-            all_content_events: EMPTY,
             base_file: Some(place),
         });
         let file = BaseFile {
@@ -557,15 +537,12 @@ impl<'a> Replay<'a> {
             },
             &|old| old.content_events,
         );
-        let all_content_events =
-            events(&|_, old| old.version.oid == version.oid, &|old| old.all_content_events);
         FileState {
             version: version.clone(),
             body,
             path_events,
             mode_events,
             content_events: if olds.is_empty() && is_text { EMPTY } else { content_events },
-            all_content_events,
             base_file: olds.iter().find_map(|(_, old)| old.base_file),
         }
     }
@@ -583,10 +560,9 @@ impl<'a> Replay<'a> {
 
     fn end_file(&mut self, node: u32, old: &FileState) {
         if let Some(place) = old.base_file {
-            let (events, all) = (old.events(&mut self.sets), old.all_events(&mut self.sets));
+            let events = old.events(&mut self.sets);
             let events = self.sets.with(events, node);
-            let all_events = self.sets.with(all, node);
-            self.base_files[place as usize].ends.push(End { node, events, all_events });
+            self.base_files[place as usize].ends.push((node, events));
         }
     }
 
@@ -1063,8 +1039,8 @@ impl<'a> Replay<'a> {
         survivors.sort_unstable();
         for place in survivors {
             let file = &self.base_files[place as usize];
-            let is_undone = file.ends.iter().any(|end| {
-                let ender = self.nodes[end.node as usize].commit;
+            let is_undone = file.ends.iter().any(|(node, _)| {
+                let ender = self.nodes[*node as usize].commit;
                 self.reach.reaches(commit, ender) && !self.knows(&file.brought_back, ender)
             });
             if is_undone {
@@ -1072,8 +1048,8 @@ impl<'a> Replay<'a> {
             }
         }
         for (place, (having, state, path)) in gone {
-            let ended = self.base_files[place as usize].ends.iter().any(|end| {
-                let ender = self.nodes[end.node as usize].commit;
+            let ended = self.base_files[place as usize].ends.iter().any(|(node, _)| {
+                let ender = self.nodes[*node as usize].commit;
                 self.is_handed_down(ender, commit, parents.len(), &having)
             });
             if !ended {
@@ -1132,14 +1108,13 @@ impl<'a> Replay<'a> {
         ends
     }
 
-    /// What was done to a base file that is gone, by the one who deleted it; with whoever changed
-    /// its lines, when `all`.
-    pub(crate) fn end_of_file(&self, file: &BaseFile, all: bool) -> Option<SetId> {
+    /// What was done to a base file that is gone, by the one who deleted it.
+    pub(crate) fn end_of_file(&self, file: &BaseFile) -> Option<SetId> {
         let commit = |node: u32| self.nodes[node as usize].commit;
         let mut ends = file.ends.iter();
-        ends.find(|end| !self.knows(&file.brought_back, commit(end.node)))
+        ends.find(|(node, _)| !self.knows(&file.brought_back, commit(*node)))
             .or(file.ends.first())
-            .map(|end| if all { end.all_events } else { end.events })
+            .map(|(_, events)| *events)
     }
 
     /// Whether one of these commits is `commit` or has it among its ancestors.

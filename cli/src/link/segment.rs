@@ -22,8 +22,8 @@ use crate::link::lines::{self, Starts};
 use crate::link::pair::{self, Pairs};
 use crate::link::place::{Place, Places};
 use crate::link::realign::{Aligner, LineOwner};
-use crate::link::replay::{Body, FileState, Node};
-use crate::link::sets::{SetId, Sets};
+use crate::link::replay::{Body, Node};
+use crate::link::sets::SetId;
 use crate::link::touch::{HeadPlace, NOBODY, Touched};
 
 /// Unchanged lines shown around a change, which decide what is one hunk.
@@ -164,7 +164,7 @@ impl Splitter<'_, '_> {
         entry: &FileEntry,
         change: Change,
     ) -> Segment {
-        let nodes = self.file_events(file, change.binary);
+        let nodes = self.file_events(file);
         let place = self.place(nodes, n);
         let mut tags = Vec::new();
         let is_executable = |side: &Option<Side>| {
@@ -197,19 +197,15 @@ impl Splitter<'_, '_> {
         }
     }
 
-    /// Everyone who changed path, mode, type or content of a file: its lines too, where the file is
-    /// binary now and its one segment stands for them.
-    fn file_events(&mut self, file: &FinalFile, is_binary: bool) -> SetId {
+    /// Everyone who changed path, mode, type or binary content of a file.
+    fn file_events(&mut self, file: &FinalFile) -> SetId {
         let touches = &mut self.aligner.touches;
-        let of = |state: &FileState, sets: &mut Sets| {
-            if is_binary { state.all_events(sets) } else { state.events(sets) }
-        };
         let mut events = NOBODY.nodes;
         if file.change.new.is_some()
             && let Some(n) = touches.file_at(&file.change.path)
         {
             let state = Rc::clone(&touches.files[n as usize].1);
-            let more = of(&state, &mut touches.replay.sets);
+            let more = state.events(&mut touches.replay.sets);
             events = touches.replay.sets.union(events, more);
         }
         if file.change.old.is_some()
@@ -217,11 +213,11 @@ impl Splitter<'_, '_> {
         {
             // Deleted, or alive somewhere in the head.
             let place = base.state.base_file;
-            let ended = touches.replay.end_of_file(base, is_binary);
+            let ended = touches.replay.end_of_file(base);
             let alive = touches.files.iter().find(|(_, state)| state.base_file == place);
             let alive = alive.map(|(_, state)| Rc::clone(state));
             let more = match (alive, ended) {
-                (Some(state), _) => of(&state, &mut touches.replay.sets),
+                (Some(state), _) => state.events(&mut touches.replay.sets),
                 (None, Some(ended)) => ended,
                 (None, None) => NOBODY.nodes,
             };
