@@ -69,14 +69,24 @@ pub(crate) struct FileState {
     path_events: SetId,
     mode_events: SetId,
     content_events: SetId,
+    /// Who changed its content in any way, also from text to text.
+    all_content_events: SetId,
     /// The base file that it came from.
     pub(crate) base_file: Option<u32>,
 }
 
 impl FileState {
+    /// Who changed what its lines don't show.
     pub(crate) fn events(&self, sets: &mut Sets) -> SetId {
         let both = sets.union(self.path_events, self.mode_events);
         sets.union(both, self.content_events)
+    }
+
+    /// Who changed anything about it, for a change whose content no line shows: there what was
+    /// once edited as text is part of the whole.
+    pub(crate) fn whole_events(&self, sets: &mut Sets) -> SetId {
+        let events = self.events(sets);
+        sets.union(events, self.all_content_events)
     }
 
     pub(crate) fn path_events(&self) -> SetId {
@@ -110,9 +120,20 @@ pub(crate) struct BaseFile {
     /// Its first entity; the others follow.
     pub(crate) first: Entity,
     /// Who deleted it, and what else was done to it before.
-    ends: Vec<(u32, SetId)>,
+    ends: Vec<FileEnd>,
     /// Merges that have it although an ancestor of theirs deleted it.
     brought_back: Vec<u32>,
+}
+
+/// How a file of the base was deleted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FileEnd {
+    /// Who deleted it.
+    node: u32,
+    /// As [`FileState::events`], with the one who deleted it.
+    pub(crate) events: SetId,
+    /// As [`FileState::whole_events`], with the one who deleted it.
+    pub(crate) whole_events: SetId,
 }
 
 /// The files of a lineage in one commit. A path that is not listed is as at the root.
@@ -375,6 +396,7 @@ impl<'a> Replay<'a> {
                 path_events: EMPTY,
                 mode_events: EMPTY,
                 content_events: EMPTY,
+                all_content_events: EMPTY,
                 base_file: old.and_then(|old| old.base_file),
             };
             tree.files.insert(change.path.clone(), Some(Rc::new(state)));
@@ -410,6 +432,7 @@ impl<'a> Replay<'a> {
             path_events: EMPTY,
             mode_events: EMPTY,
             content_events: EMPTY,
+            all_content_events: EMPTY,
             base_file: Some(place),
         });
         let file = BaseFile {
@@ -537,11 +560,14 @@ impl<'a> Replay<'a> {
             },
             &|old| old.content_events,
         );
+        let all_content_events =
+            events(&|_, old| old.version.oid == version.oid, &|old| old.all_content_events);
         FileState {
             version: version.clone(),
             body,
             path_events,
             mode_events,
+            all_content_events,
             content_events: if olds.is_empty() && is_text { EMPTY } else { content_events },
             base_file: olds.iter().find_map(|(_, old)| old.base_file),
         }
@@ -562,7 +588,10 @@ impl<'a> Replay<'a> {
         if let Some(place) = old.base_file {
             let events = old.events(&mut self.sets);
             let events = self.sets.with(events, node);
-            self.base_files[place as usize].ends.push((node, events));
+            let whole_events = old.whole_events(&mut self.sets);
+            let whole_events = self.sets.with(whole_events, node);
+            let end = FileEnd { node, events, whole_events };
+            self.base_files[place as usize].ends.push(end);
         }
     }
 
@@ -809,7 +838,15 @@ impl<'a> Replay<'a> {
                     .filter(|(_, old)| !self.is_stray(commit, old))
                     .map(|(path, old)| (path, &**old))
                     .collect();
-                Rc::new(self.state(node, path, &version, body, &sides))
+                let mut state = self.state(node, path, &version, body, &sides);
+                // A stray has no say in who brought the file, but what the range edited in it stays.
+                for (_, old) in olds.iter().flatten() {
+                    if self.is_stray(commit, old) {
+                        state.all_content_events =
+                            self.sets.union(state.all_content_events, old.all_content_events);
+                    }
+                }
+                Rc::new(state)
             }
         };
         tree.files.insert(path.clone(), Some(state));
@@ -1039,8 +1076,8 @@ impl<'a> Replay<'a> {
         survivors.sort_unstable();
         for place in survivors {
             let file = &self.base_files[place as usize];
-            let is_undone = file.ends.iter().any(|(node, _)| {
-                let ender = self.nodes[*node as usize].commit;
+            let is_undone = file.ends.iter().any(|end| {
+                let ender = self.nodes[end.node as usize].commit;
                 self.reach.reaches(commit, ender) && !self.knows(&file.brought_back, ender)
             });
             if is_undone {
@@ -1048,8 +1085,8 @@ impl<'a> Replay<'a> {
             }
         }
         for (place, (having, state, path)) in gone {
-            let ended = self.base_files[place as usize].ends.iter().any(|(node, _)| {
-                let ender = self.nodes[*node as usize].commit;
+            let ended = self.base_files[place as usize].ends.iter().any(|end| {
+                let ender = self.nodes[end.node as usize].commit;
                 self.is_handed_down(ender, commit, parents.len(), &having)
             });
             if !ended {
@@ -1108,13 +1145,13 @@ impl<'a> Replay<'a> {
         ends
     }
 
-    /// What was done to a base file that is gone, by the one who deleted it.
-    pub(crate) fn end_of_file(&self, file: &BaseFile) -> Option<SetId> {
+    /// What was done to a base file that is gone.
+    pub(crate) fn end_of_file(&self, file: &BaseFile) -> Option<FileEnd> {
         let commit = |node: u32| self.nodes[node as usize].commit;
         let mut ends = file.ends.iter();
-        ends.find(|(node, _)| !self.knows(&file.brought_back, commit(*node)))
+        ends.find(|end| !self.knows(&file.brought_back, commit(end.node)))
             .or(file.ends.first())
-            .map(|(_, events)| *events)
+            .copied()
     }
 
     /// Whether one of these commits is `commit` or has it among its ancestors.

@@ -22,8 +22,8 @@ use crate::link::lines::{self, Starts};
 use crate::link::pair::{self, Pairs};
 use crate::link::place::{Place, Places};
 use crate::link::realign::{Aligner, LineOwner};
-use crate::link::replay::{Body, Node};
-use crate::link::sets::SetId;
+use crate::link::replay::{Body, FileState, Node};
+use crate::link::sets::{SetId, Sets};
 use crate::link::touch::{HeadPlace, NOBODY, Touched};
 
 /// Unchanged lines shown around a change, which decide what is one hunk.
@@ -164,7 +164,8 @@ impl Splitter<'_, '_> {
         entry: &FileEntry,
         change: Change,
     ) -> Segment {
-        let nodes = self.file_events(file);
+        let is_whole = change.binary || change.symlink || change.submodule || change.empty;
+        let nodes = self.file_events(file, is_whole);
         let place = self.place(nodes, n);
         let mut tags = Vec::new();
         let is_executable = |side: &Option<Side>| {
@@ -197,15 +198,20 @@ impl Splitter<'_, '_> {
         }
     }
 
-    /// Everyone who changed path, mode, type or binary content of a file.
-    fn file_events(&mut self, file: &FinalFile) -> SetId {
+    /// Everyone who changed path, mode, type or binary content of a file; with `is_whole` everyone
+    /// who changed its content at all.
+    fn file_events(&mut self, file: &FinalFile, is_whole: bool) -> SetId {
+        let events_of = |state: &FileState, sets: &mut Sets| match is_whole {
+            true => state.whole_events(sets),
+            false => state.events(sets),
+        };
         let touches = &mut self.aligner.touches;
         let mut events = NOBODY.nodes;
         if file.change.new.is_some()
             && let Some(n) = touches.file_at(&file.change.path)
         {
             let state = Rc::clone(&touches.files[n as usize].1);
-            let more = state.events(&mut touches.replay.sets);
+            let more = events_of(&state, &mut touches.replay.sets);
             events = touches.replay.sets.union(events, more);
         }
         if file.change.old.is_some()
@@ -217,8 +223,9 @@ impl Splitter<'_, '_> {
             let alive = touches.files.iter().find(|(_, state)| state.base_file == place);
             let alive = alive.map(|(_, state)| Rc::clone(state));
             let more = match (alive, ended) {
-                (Some(state), _) => state.events(&mut touches.replay.sets),
-                (None, Some(ended)) => ended,
+                (Some(state), _) => events_of(&state, &mut touches.replay.sets),
+                (None, Some(ended)) if is_whole => ended.whole_events,
+                (None, Some(ended)) => ended.events,
                 (None, None) => NOBODY.nodes,
             };
             events = touches.replay.sets.union(events, more);
