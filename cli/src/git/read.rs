@@ -20,7 +20,7 @@ use crate::git::borrow::{BorrowError, Borrowed, ObjectFormat};
 use crate::git::run::{Git, GitError};
 use crate::link::history::{
     At, BlobError, BlobReader, Blobs, Block, Commit, FileChange, FinalDiff, FinalFile, History,
-    Outside, Parent, Version,
+    Outside, Parent, Sides, Version,
 };
 
 /// Bytes of unpacked objects that one reader keeps, as bases of deltas.
@@ -552,10 +552,10 @@ fn read_steps(
     let mut outside_places: HashMap<CommitId, u32> = HashMap::new();
     let mut wanted = String::new();
     let mut plan: Vec<(CommitId, Vec<At>)> = Vec::with_capacity(range.len());
+    let mut sides = Sides::default();
     for (id, parents) in range {
         let mut ats = Vec::with_capacity(parents.len());
         for parent in &parents {
-            let _ = writeln!(wanted, "{id} {parent}");
             ats.push(if parent == base {
                 At::Base
             } else if let Some(place) = places.get(parent) {
@@ -567,11 +567,19 @@ fn read_steps(
                 }))
             });
         }
+        let mut sides = sides.of_commit(&ats).into_iter();
+        let mut kept = Vec::with_capacity(ats.len());
+        for (at, parent) in ats.into_iter().zip(&parents) {
+            if sides.next() == Some(true) {
+                let _ = writeln!(wanted, "{id} {parent}");
+                kept.push(at);
+            }
+        }
         if parents.is_empty() {
             let _ = writeln!(wanted, "{id}");
-            ats.push(At::Nothing);
+            kept.push(At::Nothing);
         }
-        plan.push((id, ats));
+        plan.push((id, kept));
     }
     for id in &outside {
         let _ = writeln!(wanted, "{id} {base}");

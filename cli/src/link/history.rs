@@ -4,6 +4,7 @@
 //! Contents are not in it. They are fetched one at a time through [`Blobs`], because all of them
 //! together may be larger than memory.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use codeboost_schema::bytes::RepoPath;
@@ -31,7 +32,8 @@ pub struct History {
 pub struct Commit {
     /// Its name.
     pub id: CommitId,
-    /// In git's order, never empty: a root commit has [`At::Nothing`] as its only parent.
+    /// In git's order, never empty: a root commit has [`At::Nothing`] as its only parent. Without
+    /// those that offer a merge no side ([`Sides`]).
     pub parents: Vec<Parent>,
 }
 
@@ -108,6 +110,65 @@ impl Version {
     #[must_use]
     pub fn is_regular(&self) -> bool {
         !matches!(self.mode, SYMLINK | SUBMODULE)
+    }
+}
+
+/// Tells which parents of a merge are sides of it.
+///
+/// A parent that another parent has among its ancestors is none: whatever that one did with it was
+/// done knowingly, so a merge that goes back to it undoes this by itself and hands nothing down.
+#[derive(Debug, Default)]
+pub struct Sides {
+    /// By commit: its parents.
+    parents: Vec<Vec<At>>,
+    /// By commit: whether the base is among its ancestors.
+    has_base: Vec<bool>,
+}
+
+impl Sides {
+    /// Whether each parent of the next commit is a side. Commits come in the order of
+    /// [`History::commits`].
+    pub fn of_commit(&mut self, parents: &[At]) -> Vec<bool> {
+        let has_base = parents.iter().any(|at| self.has_base(*at));
+        let below = if parents.len() < 2 { HashSet::new() } else { self.below(parents) };
+        let is_side = |at: &At| match at {
+            At::Commit(n) => !below.contains(n),
+            At::Base => !parents.iter().any(|other| other != at && self.has_base(*other)),
+            // All of these are ancestors of the base.
+            At::Outside(_) => !has_base,
+            At::Nothing => true,
+        };
+        let sides = parents.iter().map(is_side).collect();
+        self.parents.push(parents.to_vec());
+        self.has_base.push(has_base);
+        sides
+    }
+
+    fn has_base(&self, at: At) -> bool {
+        match at {
+            At::Base => true,
+            At::Commit(n) => self.has_base[n as usize],
+            At::Outside(_) | At::Nothing => false,
+        }
+    }
+
+    /// The proper ancestors of these, down to the earliest of them.
+    fn below(&self, commits: &[At]) -> HashSet<u32> {
+        let number = |at: &At| match at {
+            At::Commit(n) => Some(*n),
+            At::Base | At::Outside(_) | At::Nothing => None,
+        };
+        let mut todo: Vec<u32> = commits.iter().filter_map(number).collect();
+        let earliest = todo.iter().min().copied().unwrap_or_default();
+        let mut below = HashSet::new();
+        while let Some(commit) = todo.pop() {
+            for parent in self.parents[commit as usize].iter().filter_map(number) {
+                if parent >= earliest && below.insert(parent) {
+                    todo.push(parent);
+                }
+            }
+        }
+        below
     }
 }
 
