@@ -326,8 +326,9 @@ pub struct Segment {
 pub enum Body {
     /// Changed lines.
     Text(Text),
-    /// A change of path, mode, type or binary content. Its owners are all who changed any of these; where
-    /// content is covered (binary, a link, a submodule, an empty file) also who changed it as text.
+    /// A change of path, mode, type or binary content. Its owners are all who changed any of these;
+    /// where content is covered (binary, a link, a submodule, an empty file) also who changed it as
+    /// text.
     File(Change),
 }
 
