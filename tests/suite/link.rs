@@ -180,7 +180,7 @@ fn a_shared_hunk_splits_by_owner() {
 }
 
 #[test]
-fn an_unchanged_result_keeps_its_time_and_proves_right_again() {
+fn an_unchanged_result_is_told_and_proves_right_again() {
     let env = TestEnv::new();
     let mut repo = Repo::new(&env, &[("a.rs", "one\n")]);
     repo.commit(Some("P1"), &[("a.rs", "two\n"), ("b.rs", "")]);
