@@ -26,6 +26,7 @@ use crate::link::assemble::LinkError;
 use crate::merge::MergeError;
 use crate::output::{Output, Style};
 use crate::review::form::FormRefusal;
+use crate::review::linking::LinkingError;
 use crate::review::read::ReviewError;
 use crate::stage::FileError;
 use crate::store::StoreError;
@@ -405,6 +406,17 @@ impl From<LinkError> for Error {
     }
 }
 
+impl From<LinkingError> for Error {
+    fn from(error: LinkingError) -> Self {
+        match error {
+            LinkingError::Read(error) => error.into(),
+            LinkingError::Repository(error) => error.into(),
+            LinkingError::Link(error) => error.into(),
+            LinkingError::Watch(_) => Self::from_error(&error),
+        }
+    }
+}
+
 impl From<ReviewError> for Error {
     fn from(error: ReviewError) -> Self {
         match error {
@@ -412,6 +424,7 @@ impl From<ReviewError> for Error {
             ReviewError::Repository(error) => error.into(),
             ReviewError::Git(error) => error.into(),
             ReviewError::Read(error) => error.into(),
+            ReviewError::Watch(_) => Self::from_error(&error),
             ReviewError::Link { issue, source } => {
                 Self::from(source).context(format!("can't link the changes of task #{issue}"))
             }

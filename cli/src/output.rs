@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
 use clap::ValueEnum;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 /// Form of the results on stdout.
@@ -266,6 +269,39 @@ pub fn plain_json(text: &str) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// A bar on stderr that appears after a second, where progress may be drawn.
+pub struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    is_shown: AtomicBool,
+}
+
+impl Progress {
+    /// A bar over `all` things, such as "files", that stays away until a second after `begun`.
+    #[must_use]
+    pub fn new(out: &Output, doing: &str, all: u64, things: &str, begun: Instant) -> Self {
+        let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::hidden());
+        let words = format!("{doing} {{bar:30}} {{pos}} of {{len}} {things}");
+        let style = ProgressStyle::with_template(&words);
+        bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Self { bar, begun, is_shown: AtomicBool::new(!out.shows_progress()) }
+    }
+
+    /// So many of them are done.
+    pub fn tell(&self, done: u64) {
+        let is_late = self.begun.elapsed() > Duration::from_secs(1);
+        if is_late && !self.is_shown.swap(true, Ordering::Relaxed) {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+        self.bar.set_position(done);
+    }
+
+    /// Takes the bar away.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+    }
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use crate::link_kinds::{build, link};
 use crate::support::TestEnv;
 use crate::support::histories::{self, Shape};
+use crate::support::road;
 
 /// Builds the repository of a script of `kinds`.
 fn kind(env: &TestEnv, name: &str) {
@@ -212,45 +213,80 @@ fn another_program_may_pack_fetch_and_collect_meanwhile() {
     });
 }
 
-#[test]
-fn told_to_end_it_leaves_nothing_behind() {
-    let mut env = TestEnv::new();
-    let shape = Shape { min_commits: 400, max_commits: 400, has_branches: true, foreign: 20 };
-    let mut history = [histories::history(9, shape)];
-    histories::write(&env, "repo", &mut history);
-    let [history] = history;
-    env.write("plan.json", crate::link::plan(&[("P1", &["a.rs"])]).to_string());
-    env.write("ledger.json", json!({"schema_version": 1, "commits": {}}).to_string());
-    std::fs::create_dir(env.path("tmp")).unwrap();
-    std::fs::create_dir(env.path("out")).unwrap();
+/// Tells a command to end, sooner and later, and looks at what it left: nothing in the folder for
+/// temporary files, and `output` only where it came to its own end. Returns how often it was ended.
+#[track_caller]
+fn told_to_end(env: &mut TestEnv, folder: &str, args: &[&str], output: &str) -> usize {
     let tmp = env.path("tmp");
+    std::fs::create_dir_all(&tmp).unwrap();
     env.set("TMPDIR", tmp.to_str().unwrap());
-    let ends = [history.base, history.head].map(|n| history.commits[n].id.as_str());
+    let output = env.path(output);
     let mut n_told = 0;
     for signal in ["-INT", "-TERM"] {
         for wait in [5, 10, 20, 30, 50, 80, 120, 200] {
-            let files = ["--plan", "plan.json", "--ledger", "ledger.json", "-o", "out/link.json"];
-            let range = ["link", "--repo", "repo", "--base", ends[0], "--head", ends[1]];
-            let mut command = env.codeboost(".", range.iter().chain(&files));
+            let mut command = env.codeboost(folder, args);
             let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
             std::thread::sleep(Duration::from_millis(wait));
             let told = Command::new("kill").args([signal, &child.id().to_string()]).output();
             assert!(told.is_ok());
             let status = child.wait().unwrap();
-            let names = |folder: &Path| -> Vec<String> {
-                let entries = std::fs::read_dir(folder).unwrap();
-                entries.map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
-            };
-            assert_eq!(names(&tmp), Vec::<String>::new(), "after {wait} ms");
+            let left: Vec<_> = std::fs::read_dir(&tmp).unwrap().flatten().collect();
+            assert!(left.is_empty(), "after {wait} ms: {left:?}");
             if status.code().is_none() {
                 n_told += 1;
-                assert_eq!(names(&env.path("out")), Vec::<String>::new(), "after {wait} ms");
+                assert!(!output.exists(), "after {wait} ms");
             } else {
                 assert_eq!(status.code(), Some(0));
-                assert_eq!(names(&env.path("out")), ["link.json"]);
-                std::fs::remove_file(env.path("out/link.json")).unwrap();
+                std::fs::remove_file(&output).unwrap();
             }
         }
     }
+    n_told
+}
+
+/// A repository with 400 commits, and a plan and a ledger beside it.
+fn long_history(env: &TestEnv) -> [String; 2] {
+    let shape = Shape { min_commits: 400, max_commits: 400, has_branches: true, foreign: 20 };
+    let mut history = [histories::history(9, shape)];
+    histories::write(env, "repo", &mut history);
+    let [history] = history;
+    env.write("plan.json", crate::link::plan(&[("P1", &["a.rs"])]).to_string());
+    env.write("ledger.json", json!({"schema_version": 1, "commits": {}}).to_string());
+    [history.base, history.head].map(|n| history.commits[n].id.clone())
+}
+
+#[test]
+fn told_to_end_it_leaves_nothing_behind() {
+    let mut env = TestEnv::new();
+    let [base, head] = long_history(&env);
+    let files = ["--plan", "plan.json", "--ledger", "ledger.json", "-o", "out/link.json"];
+    let range = ["link", "--repo", "repo", "--base", &base, "--head", &head];
+    let n_told = told_to_end(&mut env, ".", &[&range[..], &files].concat(), "out/link.json");
+    assert!(n_told > 1, "{n_told} runs were ended");
+    let left: Vec<_> = std::fs::read_dir(env.path("out")).into_iter().flatten().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn told_to_end_the_link_of_a_task_leaves_nothing_behind() {
+    let mut env = TestEnv::new();
+    let [base, head] = long_history(&env);
+    env.write("plan.json", road::plan(&[("P1", &["+added.rs"], &[])]).to_string());
+    env.git("repo", ["branch", "landing", &base]);
+    env.git("repo", ["branch", "topic", &head]);
+    for args in [
+        &["init"][..],
+        &["task", "add", "412", "--title", "Long", "--base", "landing", "--head", "topic"],
+        &["plan", "import", "412", "../plan.json"],
+        &["plan", "approve", "412", "--yes"],
+        &["link", "412"],
+    ] {
+        let done = env.run_in("repo", args);
+        assert_eq!(done.code, 0, "{done}");
+    }
+    let outputs = if env.path("repo/.git").exists() { ".codeboost" } else { "codeboost-outputs" };
+    let output = format!("repo/{outputs}/tasks/412/link.json");
+    std::fs::remove_file(env.path(&output)).unwrap();
+    let n_told = told_to_end(&mut env, "repo", &["link", "412"], &output);
     assert!(n_told > 1, "{n_told} runs were ended");
 }

@@ -2,8 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use clap::Args;
 use codeboost_schema::canonical;
@@ -11,7 +10,6 @@ use codeboost_schema::ids::{CommitId, Digest};
 use codeboost_schema::ledger::Ledger;
 use codeboost_schema::link::{Link, Row};
 use codeboost_schema::plan::Plan;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
 
 use crate::bundle::GENERATOR;
@@ -23,11 +21,10 @@ use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::git::read::{self, Objects};
 use crate::git::repository::Repository;
-use crate::link::assemble::{self, Options};
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_json, plain_line};
 use crate::plan;
-use crate::process::Ending;
+use crate::review::linking::{Budget, link_range};
 use crate::review::read::{self as review, Loaded};
 use crate::stage;
 use crate::store::Store;
@@ -83,6 +80,14 @@ struct BudgetArgs {
 impl BudgetArgs {
     fn is_set(&self) -> bool {
         self.max_lines.is_some() || self.max_commits.is_some() || self.deadline.is_some()
+    }
+
+    fn budget(&self) -> Budget {
+        Budget {
+            max_lines: self.max_lines,
+            max_commits: self.max_commits,
+            deadline: self.deadline.map(Duration::from_secs),
+        }
     }
 }
 
@@ -187,7 +192,6 @@ struct FilesArgs<'a> {
 }
 
 fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result {
-    let begun = Instant::now();
     let repository = match &args.repo {
         Some(folder) => Repository::open_at(context, &context.path(folder))?,
         None => Repository::open(context)?,
@@ -227,34 +231,11 @@ fn of_files(context: &Context, args: &LinkArgs, files: &FilesArgs<'_>) -> Result
     if args.verify {
         return verify(context, &context.path(output), &objects, (&base, &head), &plan, None);
     }
-    let ending = Ending::watch()
-        .map_err(|error| Error::from_error(&error).context("can't watch for being told to end"))?;
-    let is_over = || {
-        let deadline = args.budget.deadline.map(Duration::from_secs);
-        ending.is_told() || deadline.is_some_and(|deadline| begun.elapsed() > deadline)
-    };
-    let history = read::history(context, &objects, &base, &head, args.budget.max_commits);
-    if ending.is_told() {
-        // The private repository is gone by now.
-        ending.end_if_told();
-        return Ok(Outcome::Failed);
-    }
-    let history = history?;
-    let project = repository.project_config(&base)?;
-    let progress = Progress::new(context, history.diff.files.len() as u64, begun);
-    let options = Options {
-        generated: &project.generated,
-        max_lines: args.budget.max_lines,
-        is_over: Some(&is_over),
-        progress: Some(&|done, all| progress.tell(done, all)),
-    };
-    let linked = assemble::link(&history, &plan, &ledger, &objects, &options);
-    progress.end();
-    ending.end_if_told();
-    let linked = linked?;
+    let budget = args.budget.budget();
+    let linked = link_range(&repository, &objects, (&base, &head), &plan, &ledger, budget)?;
     let outcome = put(context, &linked, output);
     // The process ends here: taking hundreds of thousands of values apart is left to that.
-    std::mem::forget((linked, history));
+    std::mem::forget(linked);
     outcome
 }
 
@@ -365,35 +346,4 @@ fn report(context: &Context, link: &Link, output: &Path, wrote: bool) {
     }
     let state = if wrote { "written" } else { "unchanged" };
     context.out.line(format!("{} is {state}", output.display()));
-}
-
-/// A bar that appears after a second.
-struct Progress {
-    bar: ProgressBar,
-    begun: Instant,
-    shown: AtomicU64,
-}
-
-impl Progress {
-    fn new(context: &Context, n_files: u64, begun: Instant) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(n_files), ProgressDrawTarget::hidden());
-        if context.out.shows_progress() {
-            let style = ProgressStyle::with_template("linking {bar:30} {pos} of {len} files");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-        }
-        let hidden = u64::from(!context.out.shows_progress());
-        Self { bar, begun, shown: AtomicU64::new(2 * hidden) }
-    }
-
-    fn tell(&self, done: u64, _all: u64) {
-        let late = self.begun.elapsed() > Duration::from_secs(1);
-        if late && self.shown.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-            self.bar.set_draw_target(ProgressDrawTarget::stderr());
-        }
-        self.bar.set_position(done);
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
 }

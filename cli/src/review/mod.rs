@@ -6,12 +6,14 @@
 //! | module | does |
 //! |---|---|
 //! | [`form`] | signs and checks approval forms |
+//! | [`linking`] | links a range, with a progress bar |
 //! | [`plan`] | the plan of a task with its threads, answers and suggestions |
 //! | [`read`] | reads all that a review is judged from |
 //!
 //! [`Review::judge`] is a rule: everything comes in with [`Inputs`].
 
 pub mod form;
+pub mod linking;
 pub mod plan;
 pub mod read;
 #[cfg(test)]

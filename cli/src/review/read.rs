@@ -16,11 +16,12 @@ use crate::approval::freshness::Now;
 use crate::approval::policy::Policy;
 use crate::config::{AcceptedKey, Config};
 use crate::gate::Tip;
-use crate::git::read::{self, Objects, ReadError};
+use crate::git::read::{Objects, ReadError};
 use crate::git::repository::{Repository, RepositoryError};
 use crate::git::run::GitError;
-use crate::link::assemble::{self, LinkError, Options};
+use crate::link::assemble::LinkError;
 use crate::review::form::accepted_keys;
+use crate::review::linking::{Budget, LinkingError, link_range};
 use crate::review::{Explained, Inputs, Review, binding_of, form_segments, uuid};
 use crate::store::{DecisionRow, LedgerRow, MergeRunRow, Store, StoreError, TaskRow};
 use crate::task::{Actor, TaskId, TaskState};
@@ -48,6 +49,9 @@ pub enum ReviewError {
         /// Why.
         source: LinkError,
     },
+    /// Signals can't be caught.
+    #[error("can't watch for being told to end")]
+    Watch(#[source] std::io::Error),
     /// No revision of the plan was approved.
     #[error("task #{issue} has no approved plan")]
     NoPlan {
@@ -276,11 +280,14 @@ fn link(
     head: &CommitId,
 ) -> Result<Link, ReviewError> {
     let objects = Objects::open(repository.git())?;
-    let history = read::history(repository.context(), &objects, base, head, None)?;
-    let project = repository.project_config(base)?;
-    let options = Options { generated: &project.generated, ..Options::default() };
-    assemble::link(&history, plan, ledger, &objects, &options)
-        .map_err(|source| ReviewError::Link { issue, source })
+    link_range(repository, &objects, (base, head), plan, ledger, Budget::default()).map_err(
+        |error| match error {
+            LinkingError::Read(error) => error.into(),
+            LinkingError::Repository(error) => error.into(),
+            LinkingError::Link(source) => ReviewError::Link { issue, source },
+            LinkingError::Watch(error) => ReviewError::Watch(error),
+        },
+    )
 }
 
 /// Makes again what the page of a form showed: the same commits, plan and ledger, and the choices
