@@ -10,6 +10,8 @@
 //! Setting by setting the repository's file wins over the user's. An unknown key, a repeated key
 //! and a value of the wrong kind are errors that name file, line and column.
 
+mod agents;
+
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
@@ -17,6 +19,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
+pub use self::agents::{Agent, Agents, Sandbox};
 use crate::context::Context;
 use crate::stage::{self, FileError};
 
@@ -48,6 +51,10 @@ pub struct Config {
     pub cmd_evidence: BTreeSet<EvidenceSource>,
     /// How much a page may carry.
     pub page: PageLimits,
+    /// The containers in which agents run.
+    pub sandbox: Sandbox,
+    /// The agents of vendors.
+    pub agents: Agents,
 }
 
 /// How much a page may carry.
@@ -214,6 +221,8 @@ struct Part {
     merge: MergePart,
     cmd_evidence: Option<BTreeSet<EvidenceSource>>,
     page: PagePart,
+    sandbox: agents::SandboxPart,
+    agents: agents::AgentsPart,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -299,6 +308,16 @@ impl Config {
         Ok(Self::of(repository, user))
     }
 
+    /// Reads what holds outside of any repository.
+    ///
+    /// # Errors
+    /// As [`Config::read`].
+    pub fn of_user(context: &Context) -> Result<Self, ConfigError> {
+        let [_, user] = Self::paths(context, Path::new(""));
+        let user = user.map_or(Ok(Part::default()), |path| read_part(&path))?;
+        Ok(Self::of(Part::default(), user))
+    }
+
     /// The paths of the two files, whether they exist or not: the repository's, then the user's.
     #[must_use]
     pub fn paths(context: &Context, state_folder: &Path) -> [Option<PathBuf>; 2] {
@@ -345,6 +364,8 @@ impl Config {
                     highlight: highlight.unwrap_or(usual.highlight),
                 }
             },
+            sandbox: mine.sandbox.over(user.sandbox),
+            agents: mine.agents.over(user.agents),
         }
     }
 }
@@ -391,6 +412,8 @@ fn check(part: &Part) -> Result<(), String> {
     if part.cmd_evidence.as_ref().is_some_and(BTreeSet::is_empty) {
         return Err("cmd_evidence: at least one of sandbox, host, ci".into());
     }
+    part.sandbox.check()?;
+    part.agents.check()?;
     match &part.allowed_signers {
         Some(
             AllowedSignersPart { file: None, base: None }
@@ -549,6 +572,10 @@ mod tests {
             (&format!("keys: [{{name: ci, public_key: {key}}}]\n"), "keys[0].public_key"),
             ("allowed_signers: {}\n", "exactly one of file, base"),
             ("allowed_signers: {file: a}\n", "not an absolute path"),
+            ("sandbox: {memory_mib: 1}\n", "sandbox.memory_mib: from 256"),
+            ("sandbox: {engine: docker.sock}\n", "sandbox.engine: not an absolute path"),
+            ("agents: {claude: {url: \"ftp://x\"}}\n", "agents.claude.url"),
+            ("agents: {claud: {}}\n", "unknown field `claud`"),
             ("[\n", "line"),
         ] {
             let error = part(text).expect_err(text);

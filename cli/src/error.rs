@@ -28,6 +28,7 @@ use crate::output::{Output, Style};
 use crate::review::form::FormRefusal;
 use crate::review::linking::LinkingError;
 use crate::review::read::ReviewError;
+use crate::sandbox::SandboxError;
 use crate::stage::FileError;
 use crate::store::StoreError;
 use crate::task::TaskState;
@@ -165,6 +166,37 @@ impl From<GitError> for Error {
             )),
             GitError::Failed { .. } | GitError::Answer { .. } => this,
         }
+    }
+}
+
+impl From<SandboxError> for Error {
+    fn from(error: SandboxError) -> Self {
+        let hint = match &error {
+            SandboxError::NoEngine { .. } => Some(
+                "install Docker or Podman and start it, or name its socket in DOCKER_HOST or in \
+                 sandbox.engine of the configuration",
+            ),
+            SandboxError::Address(_) => Some("use an engine on this machine: unix:///path"),
+            SandboxError::NoImage(_) => Some("build it: codeboost doctor --build-image"),
+            SandboxError::Differs { .. } | SandboxError::SelfTest { .. } => Some(
+                "nothing was run: this engine does not hold the container to what was asked for",
+            ),
+            SandboxError::NotEnforced(_) => {
+                Some("nothing was run; codeboost runs no agent without these limits")
+            }
+            SandboxError::Unreleased { .. } => {
+                Some("the next run on this task tries again to remove it")
+            }
+            SandboxError::Engine { .. }
+            | SandboxError::Silent { .. }
+            | SandboxError::ImageNotMade(_)
+            | SandboxError::Storage { .. }
+            | SandboxError::SocketPath(_)
+            | SandboxError::Interrupted
+            | SandboxError::File(_)
+            | SandboxError::Runtime(_) => None,
+        };
+        hint.into_iter().fold(Self::from_error(&error), Self::hint)
     }
 }
 

@@ -25,6 +25,7 @@ pub mod task;
 pub mod agent;
 pub mod forge;
 pub mod git;
+pub mod sandbox;
 pub mod store;
 
 // What several stages need, made of rules and edges.

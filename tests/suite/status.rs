@@ -96,7 +96,7 @@ fn without_programs(text: &str) -> String {
     let mut is_program = false;
     for line in text.lines() {
         if !line.starts_with(' ') {
-            is_program = ["git ", "ssh-keygen", "gh ", "container"]
+            is_program = ["git ", "ssh-keygen", "gh ", "container", "agent image", "limits"]
                 .iter()
                 .any(|name| line.chars().skip(11).collect::<String>().starts_with(name));
         }
@@ -110,6 +110,7 @@ fn without_programs(text: &str) -> String {
 #[test]
 fn doctor_tells_what_is_there_and_what_is_missing() {
     let mut env = repo();
+    env.set("DOCKER_HOST", "unix:///nonexistent/docker.sock");
     let doctor = |env: &TestEnv| {
         let done = env.run_in("repo", ["doctor"]);
         let text = env.redact(&done.to_string());

@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use crate::config::AllowedSigners;
+use crate::config::{AllowedSigners, Config, Sandbox};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
@@ -13,11 +13,20 @@ use crate::git::repository::Repository;
 use crate::git::run::MIN_VERSION;
 use crate::output::{Style, plain_line};
 use crate::process::{self, Limits};
+use crate::sandbox::engine::Engine;
+use crate::sandbox::{image, storage};
 use crate::store::Store;
 
 /// Arguments of `doctor`.
 #[derive(Debug, Args)]
-pub struct DoctorArgs {}
+pub struct DoctorArgs {
+    /// First build the image that agents run in, unless it is there
+    ///
+    /// From Debian's packages and the vendors' own packages of npm, pinned by version and hash; no
+    /// registry of images is asked. Needs mmdebstrap and npm, and takes some minutes.
+    #[arg(long)]
+    build_image: bool,
+}
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
@@ -54,17 +63,29 @@ const EVERYTHING: &str = "everything";
 
 /// Looks at everything.
 pub(super) fn checks(context: &Context) -> Vec<Check> {
+    let (repository, no_repository) = match Repository::open(context) {
+        Ok(repository) => (Some(repository), None),
+        Err(error) => (None, Some(Error::from(error))),
+    };
+    let sandbox = sandbox_config(context, repository.as_ref());
     let mut checks = vec![git(context), ssh_keygen(context)];
-    match Repository::open(context) {
-        Ok(repository) => look_inside(context, &repository, &mut checks),
-        Err(error) => checks.push(broken("repository", error.into(), EVERYTHING)),
+    if let Some(repository) = &repository {
+        look_inside(context, repository, &mut checks);
     }
+    checks.extend(no_repository.map(|error| broken("repository", error, EVERYTHING)));
     checks.push(program(context, "gh", &["--version"], "issues and pull requests on GitHub"));
-    checks.push(container(context));
+    container(context, &sandbox, &mut checks);
     checks
 }
 
-pub(crate) fn run(context: &Context, _args: &DoctorArgs) -> Result {
+pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result {
+    if args.build_image {
+        let repository = Repository::open(context).ok();
+        let sandbox = sandbox_config(context, repository.as_ref());
+        let engine = Engine::connect(context, sandbox.engine.as_deref())?;
+        let names = build_image(context, &engine)?;
+        context.out.note(format!("{} is in {}", names.agent, engine.kind().name()));
+    }
     let checks = checks(context);
     if context.out.is_json() {
         context.out.json(&Report { checks: &checks });
@@ -179,20 +200,62 @@ fn program(
     }
 }
 
-fn container(context: &Context) -> Check {
+/// What is configured of the sandbox; the defaults where no configuration can be read, which
+/// another row tells.
+fn sandbox_config(context: &Context, repository: Option<&Repository<'_>>) -> Sandbox {
+    let config = match repository {
+        Some(repository) => repository.config().ok(),
+        None => Config::of_user(context).ok(),
+    };
+    config.unwrap_or_default().sandbox
+}
+
+/// Builds the image, telling each step.
+pub(crate) fn build_image(context: &Context, engine: &Engine) -> Result<image::Names> {
+    let Some(cache) = image::cache_folder(context) else {
+        return Err(Error::failed("there is no folder for what is downloaded")
+            .hint("set HOME or XDG_CACHE_HOME"));
+    };
+    Ok(image::build(context, engine, &cache, |step| context.out.note(plain_line(step)))?)
+}
+
+fn container(context: &Context, sandbox: &Sandbox, checks: &mut Vec<Check>) {
     const NEEDED_FOR: &str = "running agents in containers";
-    for name in ["docker", "podman"] {
-        if let Some(found) = version(context, name, &["--version"]) {
-            return ok("container", found, NEEDED_FOR);
+    let engine = match Engine::connect(context, sandbox.engine.as_deref()) {
+        Ok(engine) => engine,
+        Err(error) => {
+            let check = broken("container", error.into(), NEEDED_FOR);
+            checks.push(Check { state: State::Missing, ..check });
+            return;
+        }
+    };
+    let found =
+        format!("{} {} at {}", engine.kind().name(), engine.version(), engine.socket().display());
+    checks.push(ok("container", found, NEEDED_FOR));
+    let tools = ["claude", "codex"]
+        .map(|tool| format!("{tool} {}", image::version(tool).unwrap_or("of an unknown version")));
+    match image::require(&engine) {
+        Ok(_) => {
+            let found = format!("{} with {}", image::names().agent, tools.join(", "));
+            checks.push(ok("agent image", found, NEEDED_FOR));
+        }
+        Err(error) => {
+            let check = broken("agent image", error.into(), NEEDED_FOR);
+            checks.push(Check { state: State::Missing, ..check });
         }
     }
-    Check {
-        name: "container",
-        state: State::Missing,
-        found: "neither docker nor podman on PATH".into(),
-        needed_for: NEEDED_FOR,
-        hint: None,
-    }
+    let limits = if storage::can_be_made() {
+        ok("limits", "storage of a fixed size, mounted for each run", NEEDED_FOR)
+    } else {
+        Check {
+            name: "limits",
+            state: State::Missing,
+            found: "only root can mount a storage of a fixed size for each run".into(),
+            needed_for: NEEDED_FOR,
+            hint: Some("run codeboost execute as root; nothing weaker is used instead".into()),
+        }
+    };
+    checks.push(limits);
 }
 
 fn look_inside(context: &Context, repository: &Repository<'_>, checks: &mut Vec<Check>) {
@@ -296,7 +359,7 @@ fn state(repository: &Repository<'_>, checks: &mut Vec<Check>) {
 }
 
 fn configuration(context: &Context, repository: &Repository<'_>) -> String {
-    let paths = crate::config::Config::paths(context, &repository.state_folder());
+    let paths = Config::paths(context, &repository.state_folder());
     let there: Vec<_> = paths
         .into_iter()
         .flatten()
