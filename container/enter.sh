@@ -13,7 +13,8 @@
 #   pids N, memory BYTES, cpu PERCENT, limit NAME N
 #   env NAME             a variable that may be there; any other is refused
 #   relay PORT SOCKET    a port of this container's own loopback that leads to a socket
-#   phase                the last line
+#   input PATH           the file that is the program's standard input
+#   end                  the last line
 #
 # Whatever does not hold is named on standard error and ends this with exit code 78, before the
 # program starts.
@@ -81,6 +82,7 @@ group_limit() { # names of files, first that is there
 
 known=" / "
 relays=()
+input=/dev/null
 ended=
 while read -r name a b c; do
   case $name in
@@ -138,7 +140,8 @@ while read -r name a b c; do
       ;;
     env) is_env[$a]=1 ;;
     relay) relays+=("$a $b") ;;
-    phase) ended=1 ;;
+    input) input=$a ;;
+    end) ended=1 ;;
     *) fault "the expectation $name is not known" ;;
   esac
 done <"$expect" || fault "there is nothing to expect"
@@ -167,4 +170,4 @@ if ((${#relays[@]})); then
     done
   done
 fi
-exec "$@"
+exec "$@" <"$input"

@@ -610,6 +610,7 @@ impl From<ItemError> for Error {
                 Self::from_error(&error).hint("what ran to its end before is recorded")
             }
             ItemError::Replay(error) => error.into(),
+            ItemError::Sandbox(error) => error.into(),
             ItemError::Clone(error) => error.into(),
             ItemError::Commit(error) => Self::from_error(&error),
             ItemError::File(error) => error.into(),

@@ -12,6 +12,7 @@
 //! | [`link`] | `link.json` |
 //! | [`form`] | the approval form inside a bundle |
 //! | [`decisions`] | `decisions.json` |
+//! | [`report`] | what an agent says at the end of an item |
 //! | [`answers`] | what `apply --format json` answers |
 //! | [`status`] | what `status --format json` answers |
 //! | [`bytes`] | how repository bytes are written in JSON |
@@ -31,5 +32,6 @@ pub mod link;
 pub mod plan;
 pub mod plan_edit;
 pub mod registry;
+pub mod report;
 pub mod status;
 pub mod strict;

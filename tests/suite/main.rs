@@ -5,6 +5,7 @@
 
 mod support;
 
+mod agents;
 mod apply;
 mod check;
 mod decisions;

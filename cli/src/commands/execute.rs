@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::Args;
 
 use crate::agent::replay as agent;
+use crate::agent::vendor::Vendor;
+use crate::commands::contained::{self, Work};
 use crate::commands::item::{ScopeArgs, ended_json, ended_outcome, tell_ended, tell_next};
 use crate::commands::{approved_plan, open};
 use crate::context::Context;
@@ -20,9 +22,13 @@ use crate::exit_code::Outcome;
 pub struct ExecuteArgs {
     /// Issue of the task; may be left out while one task is open
     issue: Option<u64>,
-    /// Who carries it out; `replay` applies recorded patches
+    /// Who carries it out: `claude` or `codex` in a container, or `replay`, which applies recorded
+    /// patches
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
+    /// For claude and codex: first build the image that they run in, unless it is there
+    #[arg(long, conflicts_with = "patches")]
+    build_image: bool,
     /// For replay: the folder with the patches, named 01-P1.patch, 02-P2.patch and so on
     #[arg(long, value_name = "FOLDER")]
     patches: Option<PathBuf>,
@@ -38,16 +44,29 @@ pub(crate) fn run(context: &Context, args: &ExecuteArgs) -> Result {
     let replay_it = format!(
         "to apply recorded patches: codeboost execute {issue} --agent replay --patches FOLDER"
     );
+    let contain_it = format!(
+        "to let one work in a container: codeboost execute {issue} --agent claude, or codex"
+    );
     match args.agent.as_deref() {
         None => {
             return Err(Error::usage("no agent is named, and none is the default")
+                .hint(contain_it)
                 .hint(replay_it)
                 .hint(by_hand));
         }
         Some(agent::NAME) => {}
-        Some(other) => {
-            let message = format!("codeboost can't start the agent {other:?}; it knows replay");
-            return Err(Error::usage(message).hint(replay_it).hint(by_hand));
+        Some(name) => {
+            let Some(vendor) = Vendor::parse(name) else {
+                let message = format!(
+                    "codeboost can't start the agent {name:?}; it knows claude, codex and replay"
+                );
+                return Err(Error::usage(message).hint(replay_it).hint(by_hand));
+            };
+            if args.patches.is_some() {
+                return Err(Error::usage("only replay takes patches").hint(replay_it));
+            }
+            let work = Work { repository: &repository, store: &store, task: &task, vendor };
+            return contained::run(context, work, args.build_image, args.scope.out_of_scope());
         }
     }
     let Some(patches) = &args.patches else {

@@ -153,7 +153,7 @@ fn begin(context: &Context, args: &BeginArgs) -> Result {
         again: args.again,
         out_of_scope: OutOfScope::Pause,
         worker: Worker::Person,
-        source: None,
+        ..BeginOptions::default()
     };
     let begun = item::begin(site, &lease, &plan, &args.item, &options)?;
     let item = item::find_item(&plan, &args.item)?;
@@ -256,6 +256,7 @@ fn end(context: &Context, args: &EndArgs) -> Result {
             WorkspaceAfter::Remove => FolderAfter::Remove,
             WorkspaceAfter::Keep => FolderAfter::Keep,
         },
+        files: None,
     };
     let ended = item::end(site, &lease, &plan, args.item.as_ref(), options)?;
     if context.out.is_json() {

@@ -15,6 +15,7 @@ use crate::store::{Store, TaskRow};
 
 pub mod apply;
 pub mod check;
+mod contained;
 pub mod decide;
 pub mod demo;
 pub mod doctor;

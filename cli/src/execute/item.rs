@@ -42,6 +42,7 @@ use crate::git::run::GitError;
 use crate::git::tree::{self, Mode, Tree, TreeChange};
 use crate::plan::v1::tokenize::tokenize;
 use crate::process::crash_point;
+use crate::sandbox::SandboxError;
 use crate::stage::{self, FileError};
 use crate::store::{
     Lease, NewWorkspace, Store, StoreError, TaskRow, Worker, WorkspaceRow, WorkspaceState,
@@ -80,6 +81,8 @@ pub struct BeginOptions {
     pub worker: Worker,
     /// What the worker goes by.
     pub source: Option<Digest>,
+    /// Who gets the prompt.
+    pub reader: prompt::Reader,
 }
 
 impl Default for BeginOptions {
@@ -90,6 +93,7 @@ impl Default for BeginOptions {
             out_of_scope: OutOfScope::Pause,
             worker: Worker::Person,
             source: None,
+            reader: prompt::Reader::Anyone,
         }
     }
 }
@@ -115,11 +119,13 @@ pub struct Begun {
 
 /// How an item ends.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct EndOptions {
+pub struct EndOptions<'a> {
     /// What becomes of the task when files changed that the item does not declare.
     pub out_of_scope: OutOfScope,
     /// What becomes of the folder of the workspace.
     pub folder: FolderAfter,
+    /// Where the files lie that were worked on; `None`: in the folder of the workspace.
+    pub files: Option<&'a Path>,
 }
 
 /// What becomes of a workspace's folder after the end.
@@ -289,6 +295,9 @@ pub enum ItemError {
     /// A patch can't be replayed.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+    /// An agent can't run, or what it ran in can't be taken down.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
     /// The clone could not be made.
     #[error(transparent)]
     Clone(#[from] CloneError),
@@ -403,7 +412,7 @@ pub fn begin(
         })
     })?;
     crash_point(context, "begin-recorded");
-    let made = make(site, &objects, &task, plan, item, &row);
+    let made = make(site, &objects, &task, plan, item, &row, options.reader);
     let (clone, commands) = match made {
         Ok(made) => made,
         Err(error) => {
@@ -438,6 +447,7 @@ fn make(
     plan: &Plan,
     item: &Item,
     row: &WorkspaceRow,
+    reader: prompt::Reader,
 ) -> Result<(workspace::Clone, Vec<String>), ItemError> {
     let Site { repository, store } = site;
     let clone = workspace::make(repository, objects, &row.start_commit_id, &row.folder)?;
@@ -461,7 +471,11 @@ fn make(
         item,
         done_before: &done_before,
         commands: &commands,
-        folder: &clone.folder.to_string_lossy(),
+        folder: &match reader {
+            prompt::Reader::Anyone => clone.folder.to_string_lossy(),
+            prompt::Reader::Contained => crate::sandbox::profile::WORK.into(),
+        },
+        reader,
     });
     stage::write(&workspace::prompt_file(&clone.folder), text.as_bytes())?;
     Ok((clone, commands))
@@ -479,7 +493,7 @@ pub fn end(
     lease: &Lease,
     plan: &Plan,
     wanted: Option<&ItemId>,
-    options: EndOptions,
+    options: EndOptions<'_>,
 ) -> Result<Ended, ItemError> {
     let Site { repository, store } = site;
     let task = read_task(store, lease)?;
@@ -508,13 +522,14 @@ pub fn end(
         return Err(moved(&task, &row, head_commit_id));
     }
     require_not_checked_out(site, &task)?;
-    if !row.folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
-        return Err(ItemError::Gone(row.folder));
+    let files = options.files.unwrap_or(&row.folder);
+    if !files.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        return Err(ItemError::Gone(files.to_owned()));
     }
     let before = tree::read_tree(&objects, &row.start_commit_id)?;
     let mut spool = Spool::new(&store.folder().join("spool"))?;
     let declared = audit::declared_paths(item).map(RepoBytes::from).collect();
-    let place = (row.folder.as_path(), row.trusts_execute_bit);
+    let place = (files, row.trusts_execute_bit);
     let manifest = look(site, &objects, declared, &before, place, &mut spool)?;
     let link_targets = link_targets(&objects, item, &before)?;
     let audit = audit::audit(audit::Input {
@@ -540,13 +555,18 @@ pub fn end(
     if !violations.is_empty() {
         let lines: Vec<String> = violations.iter().map(Violation::line).collect();
         let reason = format!("what was done for {} is not safe to commit", row.item);
+        if options.files.is_some() {
+            workspace::keep_rejected(&row.folder, &changes, &spool)?;
+        }
         let task = store.write(|tx| {
             tx.refuse_workspace(&row, &lines)?;
             set_state(tx, &task, TaskState::NeedsHuman, &reason)
         })?;
         return Ok(ended(What::Refused(violations), task, Some("it has to be mended")));
     }
-    let keep = Keeping { has_ignored: manifest.n_ignored > 0, inside, folder: options.folder };
+    // What was left out elsewhere goes with the place that it lies in.
+    let has_ignored = manifest.n_ignored > 0 && options.files.is_none();
+    let keep = Keeping { has_ignored, inside, folder: options.folder };
     if changes.is_empty() {
         let done: BTreeMap<_, _> = done_items(site, &task)?;
         let task = store.write(|tx| {
@@ -606,6 +626,25 @@ pub fn go_on(site: Site<'_>, lease: &Lease, plan: &Plan) -> Result<TaskRow, Item
     let state = if is_whole { TaskState::InReview } else { TaskState::Queued };
     let reason = "changes that no item declares are left to the review";
     Ok(site.store.write(|tx| tx.set_task_state(&task, state, reason, Actor::Person))?)
+}
+
+/// Gives up the item that has begun because of what its agent came to: the task goes to a state in
+/// which a person decides.
+///
+/// # Errors
+/// [`ItemError`] when the state can't be written.
+pub fn give_up(
+    site: Site<'_>,
+    lease: &Lease,
+    row: &WorkspaceRow,
+    state: TaskState,
+    reason: &str,
+) -> Result<TaskRow, ItemError> {
+    let task = read_task(site.store, lease)?;
+    Ok(site.store.write(|tx| {
+        tx.end_workspace(row, WorkspaceState::Abandoned, reason)?;
+        set_state(tx, &task, state, reason)
+    })?)
 }
 
 /// Gives up the item that has begun. Its folder stays.
@@ -735,7 +774,7 @@ fn ended_before(
     plan: &Plan,
     task: TaskRow,
     row: WorkspaceRow,
-    options: EndOptions,
+    options: EndOptions<'_>,
 ) -> Result<Ended, ItemError> {
     let commit_id =
         row.commit_id.clone().ok_or_else(|| StoreError::Damaged("a commit is missing".into()))?;

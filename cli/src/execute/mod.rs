@@ -3,6 +3,7 @@
 //! | module | does |
 //! |---|---|
 //! | [`check`] | runs the approved commands on this machine |
+//! | [`contained`] | carries out a plan with a vendor's tool in containers |
 //! | [`item`] | one item from its beginning to its end |
 //! | [`replay`] | carries out a plan from recorded patches |
 //! | [`workspace`] | makes standalone clones |
@@ -13,6 +14,7 @@
 pub mod audit;
 pub mod check;
 pub mod commit;
+pub mod contained;
 pub mod item;
 pub mod manifest;
 pub mod replay;

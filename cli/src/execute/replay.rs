@@ -14,7 +14,7 @@ use crate::agent::replay::{self, Patch};
 use crate::execute::audit;
 use crate::execute::commit::{self, NewCommit};
 use crate::execute::item::{
-    self, BeginOptions, Begun, EndOptions, Ended, FolderAfter, ItemError, OutOfScope, Site, What,
+    self, BeginOptions, Begun, EndOptions, Ended, ItemError, OutOfScope, Site, What,
 };
 use crate::execute::manifest::Spool;
 use crate::execute::workspace;
@@ -131,7 +131,7 @@ fn carry_out(
         }
         tell(Progress::Applied(patch, &begun));
     }
-    let options = EndOptions { out_of_scope, folder: FolderAfter::Remove };
+    let options = EndOptions { out_of_scope, ..EndOptions::default() };
     let ended = item::end(site, lease, plan, Some(item), options)?;
     let stop = match &ended.what {
         What::Refused(_) => Some(Replayed::Refused),

@@ -24,7 +24,7 @@ use crate::git::borrow::ObjectFormat;
 use crate::git::read::{Objects, ReadError};
 use crate::git::repository::Repository;
 use crate::git::run::{Git, GitError};
-use crate::git::tree::{self, Tree};
+use crate::git::tree::{self, Tree, TreeChange};
 use crate::stage::{self, FileError};
 use crate::task::RepositoryId;
 
@@ -101,16 +101,30 @@ fn is_taken(folder: &Path) -> bool {
     folder.symlink_metadata().is_ok() || prompt_file(folder).symlink_metadata().is_ok()
 }
 
-/// The folder in which the workspaces of a repository lie.
-fn workspaces_folder(repository: &Repository<'_>, repository_id: RepositoryId) -> PathBuf {
-    let context = repository.context();
+/// The folder of the person's data.
+fn data_folder(context: &Context) -> Option<PathBuf> {
     let data = context.var("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let data = data.or_else(|| {
+    data.or_else(|| {
         let home = context.var("HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         home.map(|home| home.join(".local/share"))
-    });
+    })
+}
+
+/// The folder in which the storages of all agents lie.
+#[must_use]
+pub fn pool_folder(repository: &Repository<'_>) -> PathBuf {
+    match data_folder(repository.context()) {
+        Some(data) => data.join("codeboost/sandbox"),
+        None => repository.state_folder().join("sandbox"),
+    }
+}
+
+/// The folder in which the workspaces of a repository lie.
+fn workspaces_folder(repository: &Repository<'_>, repository_id: RepositoryId) -> PathBuf {
     // Without a home, as under some services, there is only the repository itself.
-    let Some(data) = data else { return repository.state_folder().join("workspaces") };
+    let Some(data) = data_folder(repository.context()) else {
+        return repository.state_folder().join("workspaces");
+    };
     let shown = repository.work_tree().unwrap_or(repository.common_dir());
     let name = shown.file_name().unwrap_or_default().to_string_lossy();
     let name: String = name
@@ -129,6 +143,50 @@ pub fn prompt_file(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(".prompt.md");
     folder.with_file_name(name)
+}
+
+/// The folder beside a workspace in which rejected content is kept.
+#[must_use]
+pub fn rejected_folder(folder: &Path) -> PathBuf {
+    let mut name = folder.file_name().unwrap_or_default().to_owned();
+    name.push(".rejected");
+    folder.with_file_name(name)
+}
+
+/// Keeps what was changed and may not be committed, for a person to look at: regular files only,
+/// under numbers, with a list that says which path each was. At most 64 MiB.
+///
+/// # Errors
+/// [`FileError`] naming the path.
+pub fn keep_rejected(
+    folder: &Path,
+    changes: &[TreeChange],
+    spool: &Spool,
+) -> Result<PathBuf, FileError> {
+    const MAX_BYTES: u64 = 64 << 20;
+    let kept = rejected_folder(folder);
+    stage::make_folder(&kept)?;
+    let mut list = String::new();
+    let mut n_bytes = 0;
+    for (n, change) in changes.iter().enumerate() {
+        let content = change.after.as_ref().and_then(|leaf| spool.contents().get(&leaf.object_id));
+        let path = quote(change.path.as_bytes());
+        let Some(content) = content else {
+            list.push_str(&format!("-  {path}\n"));
+            continue;
+        };
+        let meta = content.metadata().map_err(|error| FileError::new("look at", content, error))?;
+        n_bytes += meta.len();
+        if n_bytes > MAX_BYTES {
+            list.push_str(&format!("-  {path} and what follows: too large\n"));
+            break;
+        }
+        let target = kept.join(n.to_string());
+        std::fs::copy(content, &target).map_err(|error| FileError::new("write", &target, error))?;
+        list.push_str(&format!("{n}  {path}\n"));
+    }
+    stage::write(&kept.join("list.txt"), list.as_bytes())?;
+    Ok(kept)
 }
 
 /// Where `folder` really lies; its parents are made.

@@ -136,7 +136,12 @@ pub struct Start {
     pub work: Access,
     /// Ports that lead to sockets.
     pub relays: Vec<Relay>,
+    /// The file that its standard input comes from, by its path inside; `None`: nothing.
+    pub input: Option<String>,
 }
+
+/// Where programs are looked for inside.
+const SEARCH_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 
 impl<'c> Place<'c> {
     /// Makes a place and copies the project in. `pool`: the folder of all storages.
@@ -250,6 +255,7 @@ impl<'c> Place<'c> {
         }
         let mut env = start.env.clone();
         env.insert("HOME".into(), HOME.into());
+        env.insert("PATH".into(), SEARCH_PATH.into());
         let labels = BTreeMap::from([
             (profile::LABEL_REPOSITORY.to_owned(), self.owner.repository.clone()),
             (profile::LABEL_TASK.to_owned(), self.owner.task.clone()),
@@ -265,6 +271,7 @@ impl<'c> Place<'c> {
             resources: self.resources,
             disk: self.disk,
             relays: start.relays.clone(),
+            input: start.input.clone(),
             seccomp_file: self.shared.0.join("seccomp.json"),
         };
         inside.put("expect", profile.expectations().as_bytes())?;

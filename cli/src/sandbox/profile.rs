@@ -138,6 +138,8 @@ pub struct Profile {
     pub disk: DiskCap,
     /// Ways to sockets.
     pub relays: Vec<Relay>,
+    /// Where the program's standard input comes from, by its path inside.
+    pub input: Option<String>,
     /// The file with the allowed system calls, for an engine that wants a path.
     pub seccomp_file: PathBuf,
 }
@@ -188,7 +190,10 @@ impl Profile {
         for relay in &self.relays {
             line(format_args!("relay {} {}", relay.port, relay.socket));
         }
-        line(format_args!("phase end"));
+        if let Some(input) = &self.input {
+            line(format_args!("input {input}"));
+        }
+        line(format_args!("end"));
         text
     }
 

@@ -291,13 +291,33 @@ where
 
 /// What concerns one connection, and what this side says of itself.
 const DROPPED_REQUEST: [&str; 16] = [
-    "authorization", "connection", "content-length", "cookie", "expect", "forwarded", "host",
-    "keep-alive", "proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding",
-    "upgrade", "x-api-key", "x-goog-api-key",
+    "authorization",
+    "connection",
+    "content-length",
+    "cookie",
+    "expect",
+    "forwarded",
+    "host",
+    "keep-alive",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+    "x-api-key",
+    "x-goog-api-key",
 ];
 const DROPPED_ANSWER: [&str; 9] = [
-    "alt-svc", "connection", "keep-alive", "location", "proxy-authenticate", "set-cookie",
-    "trailer", "transfer-encoding", "upgrade",
+    "alt-svc",
+    "connection",
+    "keep-alive",
+    "location",
+    "proxy-authenticate",
+    "set-cookie",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
 ];
 
 fn passed_on(headers: &HeaderMap, dropped: &[&str]) -> HeaderMap {

@@ -11,7 +11,6 @@
 //! container is stopped its output is read on and thrown away: Docker's answer to a stop waits for
 //! whoever reads. What this process holds of the output is bounded by the caps.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use bollard::container::LogOutput;
@@ -106,7 +105,7 @@ const STOP_TIME: Duration = Duration::from_secs(30);
 /// How often, and how far apart, a removal is tried.
 const REMOVALS: (u32, Duration) = (30, Duration::from_secs(1));
 
-/// Runs a container to its end and removes it. `cancelled`: set from outside to stop it.
+/// Runs a container to its end and removes it. `is_cancelled`: asked again and again whether to stop it.
 ///
 /// # Errors
 /// [`SandboxError`] when it could not be made as it was asked for, when a control was missing
@@ -115,10 +114,10 @@ pub fn run(
     engine: &Engine,
     profile: &Profile,
     caps: Caps,
-    cancelled: &AtomicBool,
+    is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Ended, SandboxError> {
     let request = profile.request(engine.kind());
-    run_request(engine, profile, request, &Check::Compare, caps, cancelled)
+    run_request(engine, profile, request, &Check::Compare, caps, is_cancelled)
 }
 
 /// Whether the container is compared with what was asked for before it starts.
@@ -136,7 +135,7 @@ pub(in crate::sandbox) fn run_unchecked(
     request: ContainerCreateBody,
 ) -> Result<Ended, SandboxError> {
     let caps = Caps::until(Duration::from_secs(60));
-    run_request(engine, profile, request, &Check::Skip, caps, &AtomicBool::new(false))
+    run_request(engine, profile, request, &Check::Skip, caps, &|| false)
 }
 
 /// Runs another request than the profile's, compared as always.
@@ -147,7 +146,7 @@ pub(in crate::sandbox) fn run_compared(
     request: ContainerCreateBody,
 ) -> Result<Ended, SandboxError> {
     let caps = Caps::until(Duration::from_secs(60));
-    run_request(engine, profile, request, &Check::Compare, caps, &AtomicBool::new(false))
+    run_request(engine, profile, request, &Check::Compare, caps, &|| false)
 }
 
 fn run_request(
@@ -156,7 +155,7 @@ fn run_request(
     request: ContainerCreateBody,
     check: &Check,
     caps: Caps,
-    cancelled: &AtomicBool,
+    is_cancelled: &dyn Fn() -> bool,
 ) -> Result<Ended, SandboxError> {
     engine.runtime.block_on(async {
         let begun = Instant::now();
@@ -167,7 +166,7 @@ fn run_request(
             Check::Skip => Ok(()),
         };
         let ended = match made {
-            Ok(()) => run_made(engine, caps, cancelled, &id, begun).await,
+            Ok(()) => run_made(engine, caps, is_cancelled, &id, begun).await,
             Err(error) => Err(error),
         };
         remove(engine, profile, &id).await?;
@@ -219,7 +218,7 @@ async fn compare(engine: &Engine, profile: &Profile, id: &str) -> Result<(), San
 async fn run_made(
     engine: &Engine,
     caps: Caps,
-    cancelled: &AtomicBool,
+    is_cancelled: &dyn Fn() -> bool,
     id: &str,
     begun: Instant,
 ) -> Result<Ended, SandboxError> {
@@ -242,7 +241,7 @@ async fn run_made(
                 Some(Err(_)) => break Some(Stopped::CaptureFailed),
             },
             () = tokio::time::sleep_until(until) => break Some(Stopped::Deadline),
-            _ = look.tick() => if cancelled.load(Ordering::Relaxed) {
+            _ = look.tick() => if is_cancelled() {
                 break Some(Stopped::Cancelled);
             },
         }

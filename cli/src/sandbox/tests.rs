@@ -13,7 +13,6 @@ mod supervision;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
@@ -124,8 +123,7 @@ impl World {
     }
 
     fn run(&self, profile: &Profile, deadline: Duration) -> Result<Ended, SandboxError> {
-        let never = AtomicBool::new(false);
-        supervise::run(&self.engine, profile, Caps::until(deadline), &never)
+        supervise::run(&self.engine, profile, Caps::until(deadline), &|| false)
     }
 
     /// Runs a request that was changed, past the comparison with the engine's view.
@@ -160,6 +158,7 @@ fn start(script: &str) -> Start {
         env: BTreeMap::new(),
         work: Access::Writable,
         relays: Vec::new(),
+        input: None,
     }
 }
 

@@ -5,6 +5,7 @@ pub(crate) mod diffs;
 pub(crate) mod histories;
 pub(crate) mod oracle;
 pub(crate) mod page;
+pub(crate) mod vendor;
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;

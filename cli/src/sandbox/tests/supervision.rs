@@ -1,6 +1,6 @@
 //! Output, time and stop rules, and what is found again after a death.
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use super::*;
@@ -17,9 +17,8 @@ fn run(world: &World, script: &str, caps: Caps) -> (Ended, Duration) {
     let place = world.place();
     let inside = place.first().expect("an inside");
     let profile = place.profile(&inside, &start(script)).expect("a profile");
-    let never = AtomicBool::new(false);
     let begun = Instant::now();
-    let ended = supervise::run(&world.engine, &profile, caps, &never).expect("it settles");
+    let ended = supervise::run(&world.engine, &profile, caps, &|| false).expect("it settles");
     let took = begun.elapsed();
     place.release().expect("released");
     (ended, took)
@@ -93,7 +92,8 @@ fn it_ends_when_it_is_told_to() {
                 std::thread::sleep(Duration::from_secs(2));
                 told.store(true, Ordering::Relaxed);
             });
-            supervise::run(&world.engine, &profile, SMALL, &told).expect("it settles")
+            supervise::run(&world.engine, &profile, SMALL, &|| told.load(Ordering::Relaxed))
+                .expect("it settles")
         });
         assert_eq!(ended.stopped, Some(Stopped::Cancelled));
         place.release().expect("released");
