@@ -184,6 +184,21 @@ fn must_be_clean(env: &TestEnv) {
     assert!(!table.contains(env.root().to_str().unwrap()), "mounts");
 }
 
+/// The owners of each path's segments.
+fn owners(link: &Value) -> Vec<(String, Vec<String>)> {
+    let mut found = std::collections::BTreeMap::<String, Vec<String>>::new();
+    for segment in link["segments"].as_array().unwrap() {
+        let file = usize::try_from(segment["file"].as_u64().unwrap()).unwrap();
+        let path = link["files"][file]["path"].as_str().unwrap();
+        let items = segment["owners"].as_array().unwrap().iter();
+        let known = found.entry(path.to_owned()).or_default();
+        known.extend(items.map(|item| item.as_str().unwrap_or("?").to_owned()));
+        known.sort();
+        known.dedup();
+    }
+    found.into_iter().collect()
+}
+
 #[test]
 fn the_real_tools_carry_out_a_plan_and_a_change_out_of_scope_is_caught() {
     for engine in engines() {
@@ -256,9 +271,227 @@ fn the_real_tools_carry_out_a_plan_and_a_change_out_of_scope_is_caught() {
                 .find(|path| path.file_name().is_some_and(|name| name == "link.json"))
                 .unwrap_or_else(|| panic!("no link.json: {linked}"));
             let link: Value = serde_json::from_slice(&std::fs::read(link).unwrap()).unwrap();
-            let text = link.to_string();
-            assert!(text.contains("\"P1\"") && text.contains("\"P2\""), "{text}");
+            assert_eq!(
+                owners(&link),
+                [("README.md", vec!["P2"]), ("greet.sh", vec!["P1"]), ("notes.md", vec!["P2"]),]
+                    .map(|(path, items)| (
+                        path.to_owned(),
+                        items.into_iter().map(str::to_owned).collect()
+                    ))
+            );
             must_be_clean(&env);
         }
     }
+}
+
+/// A run with one scenario for the first item, on the first engine.
+fn play(scenario: Value, change: impl FnOnce(&mut TestEnv)) -> Option<(TestEnv, Vendor, Done)> {
+    let engine = engines().into_iter().next()?;
+    let mut env = repo(&engine);
+    let scenarios = json!({"P1 of issue #412": scenario, "P2 of issue #412": [done("Nothing.")]});
+    let vendor = Vendor::start(env.root(), &scenarios, "sentinel-anthropic-11");
+    configure(&env, &vendor);
+    change(&mut env);
+    let done = execute(&env, "claude");
+    Some((env, vendor, done))
+}
+
+fn state(env: &TestEnv) -> String {
+    let status = env.run_in("repo", ["status", "412", "--format", "json"]);
+    let value: Value = serde_json::from_str(&status.stdout).unwrap();
+    value.to_string()
+}
+
+#[test]
+fn what_went_wrong_is_told_apart_and_nothing_is_committed() {
+    let unchanged = |_: &mut TestEnv| {};
+    let text = "I would rather talk.";
+    let cases: [(Value, &str, fn(&mut TestEnv)); 5] = [
+        (json!([{"status": 400}]), "the vendor refused", unchanged),
+        (json!([{"text": text}]), "its answer can't be read", unchanged),
+        (json!([done("x")]), "the vendor does not accept the sign-in", |env| {
+            env.set("ANTHROPIC_API_KEY", "sentinel-of-somebody-else");
+        }),
+        (json!([done("x")]), "the vendor can't be reached", |env| {
+            let path = env.path("repo/.git/codeboost/config.yaml");
+            let text = std::fs::read_to_string(&path).unwrap();
+            let at = text.find("127.0.0.1:").unwrap() + 10;
+            let port = text[at..].split('"').next().unwrap().to_owned();
+            std::fs::write(&path, text.replace(&format!(":{port}\""), ":1\"")).unwrap();
+        }),
+        (json!([{"hang": 60}]), "it was cut off: its time was over", |env| {
+            let path = env.path("repo/.git/codeboost/config.yaml");
+            let text = std::fs::read_to_string(&path).unwrap();
+            std::fs::write(&path, text.replace("\"deadline\":120", "\"deadline\":6")).unwrap();
+        }),
+    ];
+    for (scenario, words, change) in cases {
+        let Some((env, _vendor, done)) = play(scenario, change) else { return };
+        assert_eq!(done.code, 4, "{words}: {done}");
+        assert!(done.stdout.contains(words), "{words}: {done}");
+        assert_eq!(env.git("repo", ["rev-list", "--count", &format!("main..{HEAD}")]), "0");
+        assert!(state(&env).contains("needs human"), "{words}: {}", state(&env));
+        must_be_clean(&env);
+    }
+}
+
+#[test]
+fn an_agent_that_says_the_plan_is_wrong_leaves_nothing_but_its_proposal() {
+    let proposal = json!({"json": {
+        "outcome": "needs-amendment", "summary": "", "not_done": "All of it.",
+        "proposal": {
+            "files": [{"path": "test.sh", "kind": "edit", "reason": "It tests the old way."}],
+            "reason": "The test has to change too.", "item_text": "Say the name, and test it.",
+        },
+    }});
+    let write = json!({"tool": "Write", "input": {
+        "file_path": "/work/half.txt", "content": "half\n",
+    }});
+    let Some((env, _vendor, done)) = play(json!([write, proposal]), |_| {}) else { return };
+    assert_eq!(done.code, 4, "{done}");
+    assert!(done.stdout.contains("needs test.sh (edit): It tests the old way."), "{done}");
+    assert_eq!(env.git("repo", ["rev-list", "--count", &format!("main..{HEAD}")]), "0");
+    assert!(state(&env).contains("needs amendment"), "{}", state(&env));
+    must_be_clean(&env);
+}
+
+#[test]
+fn what_is_not_safe_to_commit_is_refused_and_kept() {
+    // A script is edited and run at once: what it leaves is judged, whoever made it.
+    let script = "ln -s /etc/passwd leak; mkdir -p sub/.git; echo x >sub/.git/config; echo made >kept.txt; \
+                  cat /etc/shadow; cat /root/.ssh/*; true\n";
+    let scenario = json!([
+        {"tool": "Read", "input": {"file_path": "/work/test.sh"}},
+        {"tool": "Write", "input": {"file_path": "/work/test.sh", "content": script}},
+        {"tool": "mcp__codeboost__run", "input": {"number": 1}},
+        done("Harmless."),
+    ]);
+    let Some((env, vendor, done)) = play(scenario, |_| {}) else { return };
+    assert_eq!(done.code, 1, "{done}");
+    assert!(done.stdout.contains("a new symbolic link"), "{done}");
+    assert_eq!(env.git("repo", ["rev-list", "--count", &format!("main..{HEAD}")]), "0");
+    assert!(state(&env).contains("needs human"), "{}", state(&env));
+    let folder =
+        done.stdout.lines().find_map(|line| line.strip_prefix("What was refused is kept in "));
+    let kept = all_bytes(Path::new(folder.unwrap()));
+    assert!(contains(&kept, "made") && contains(&kept, "kept.txt"));
+    let said = Value::from(vendor.requests()).to_string();
+    assert!(said.contains("Permission denied") && !said.contains("root:"), "{said}");
+    must_be_clean(&env);
+}
+
+#[test]
+fn git_never_runs_what_an_agent_planted() {
+    let marker = "echo >>/work/marker; echo >>/tmp/codeboost-marker-412";
+    let attributes = "* filter=evil diff=evil merge=evil\n";
+    let config = format!(
+        "[core]\n\tfsmonitor = {marker}\n\thooksPath = /work/hooks\n\tsshCommand = {marker}\n\tpager = {marker}\n\
+         [filter \"evil\"]\n\tclean = {marker}\n\tsmudge = {marker}\n[diff]\n\texternal = {marker}\n\
+         [diff \"evil\"]\n\ttextconv = {marker}\n[credential]\n\thelper = !{marker}\n"
+    );
+    let write = |path: &str, content: &str| json!({"tool": "Write", "input": {"file_path": path, "content": content}});
+    let hook = format!("#!/bin/sh\n{marker}\n");
+    let scenario = json!([
+        write("/work/.gitattributes", attributes),
+        write("/work/.gitconfig", &config),
+        write("/work/.git/config", &config),
+        write("/work/.git/hooks/post-checkout", &hook),
+        write("/work/hooks/pre-commit", &hook),
+        write("/work/.lfsconfig", "[lfs]\n\turl = http://evil.example\n"),
+        {"tool": "mcp__codeboost__git", "input": {"arguments": ["status"]}},
+        {"tool": "mcp__codeboost__git", "input": {"arguments": ["diff"]}},
+        done("Planted."),
+    ]);
+    let Some((env, _vendor, done)) = play(scenario, |_| {}) else { return };
+    assert_eq!(done.code, 4, "out of scope, all of it: {done}");
+    env.run_in("repo", ["run", "412"]);
+    let files = env.git("repo", ["diff", "--name-only", "main", HEAD]);
+    assert!(files.contains(".gitattributes") && !files.contains("marker"), "{files}");
+    assert!(!Path::new("/tmp/codeboost-marker-412").exists());
+    must_be_clean(&env);
+}
+
+#[test]
+fn killed_anywhere_the_next_run_goes_on_and_commits_nothing_twice() {
+    let scenario = json!([
+        {"tool": "Read", "input": {"file_path": "/work/greet.sh"}},
+        {"tool": "Edit", "input": {
+            "file_path": "/work/greet.sh", "old_string": "echo hello",
+            "new_string": "echo \"hello $1\"",
+        }},
+        done("It says the name."),
+    ]);
+    let points =
+        ["begin-made", "agent-placed", "agent-invoked", "end-kept", "end-recorded", "end-moved"];
+    for point in points {
+        let killed = play(scenario.clone(), |env| env.set("CODEBOOST_CRASH_AT", point));
+        let Some((mut env, _vendor, done)) = killed else { return };
+        assert_eq!(done.code, -1, "{point}: {done}");
+        env.set("CODEBOOST_CRASH_AT", "nowhere");
+        let again = execute(&env, "claude");
+        assert_eq!(again.code, 0, "{point}: {again}");
+        let log = env.git("repo", ["log", "--format=%s", &format!("main..{HEAD}")]);
+        assert_eq!(log, "P1: Greet by name", "{point}");
+        must_be_clean(&env);
+    }
+}
+
+#[test]
+fn killed_while_the_agent_works_its_container_is_found_and_removed() {
+    let Some(engine) = engines().into_iter().next() else { return };
+    let env = repo(&engine);
+    let hang = json!({"P1 of issue #412": [{"hang": 600}]});
+    let vendor = Vendor::start(env.root(), &hang, "sentinel-anthropic-11");
+    configure(&env, &vendor);
+    let mut child = env
+        .codeboost("repo", ["execute", "412", "--agent", "claude"])
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    while vendor.requests().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        assert!(child.try_wait().unwrap().is_none(), "it ended by itself");
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    drop(vendor);
+    let scenarios = json!({
+        "P1 of issue #412": [done("Nothing.")], "P2 of issue #412": [done("Nothing.")],
+    });
+    let vendor = Vendor::start(env.root(), &scenarios, "sentinel-anthropic-11");
+    configure(&env, &vendor);
+    let again = execute(&env, "claude");
+    assert_eq!(again.code, 0, "{again}");
+    assert!(again.stderr.contains("removed what an earlier run left: container"), "{again}");
+    assert!(again.stderr.contains("removed what an earlier run left: storage"), "{again}");
+    must_be_clean(&env);
+}
+
+#[test]
+fn checks_run_in_a_container_and_see_the_code_and_nothing_else() {
+    let scenario = json!([
+        {"tool": "Read", "input": {"file_path": "/work/greet.sh"}},
+        {"tool": "Edit", "input": {
+            "file_path": "/work/greet.sh", "old_string": "echo hello",
+            "new_string": "echo \"hello $1\"",
+        }},
+        done("It says the name."),
+    ]);
+    let Some((env, _vendor, done)) = play(scenario, |_| {}) else { return };
+    assert_eq!(done.code, 0, "{done}");
+    let run = env.run_in("repo", ["check", "run", "412", "--format", "json"]);
+    assert_eq!(run.code, 0, "{run}");
+    let value: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(value["place"], "sandbox");
+    assert_eq!(value["ran"][0]["result"], "passed");
+    let list = env.run_in("repo", ["check", "list", "412"]);
+    assert!(list.stdout.contains("passed (1 of 1; sandbox)"), "{list}");
+    // Another engine's absence is no reason to run it here.
+    let mut env = env;
+    env.set("DOCKER_HOST", "unix:///nonexistent/docker.sock");
+    let run = env.run_in("repo", ["check", "run", "412"]);
+    assert_eq!(run.code, 1, "{run}");
+    assert!(run.stderr.contains("--here"), "{run}");
+    must_be_clean(&env);
 }

@@ -112,7 +112,8 @@ fn only_allowed_commands_run() {
 
 #[test]
 fn without_here_it_says_what_to_do() {
-    let env = approved(&[&["sh pass.sh"]]);
+    let mut env = approved(&[&["sh pass.sh"]]);
+    env.set("DOCKER_HOST", "unix:///nonexistent/docker.sock");
     assert_snapshot!(env.run_in("repo", ["check", "run"]).to_string());
 }
 

@@ -80,7 +80,13 @@ fn an_agent_has_to_be_named() {
     let env = repo();
     let refuse = |args: &[&str]| env.redact(&env.run_in("repo", args).to_string());
     assert_snapshot!("execute_no_agent", refuse(&["execute"]));
-    assert_snapshot!("execute_other_agent", refuse(&["execute", "--agent", "claude"]));
+    assert_snapshot!("execute_other_agent", refuse(&["execute", "--agent", "other"]));
+    for agent in ["claude", "codex"] {
+        assert_snapshot!(
+            format!("execute_no_sign_in_{agent}"),
+            refuse(&["execute", "--agent", agent])
+        );
+    }
     assert_snapshot!("execute_no_patches", refuse(&["execute", "--agent", "replay"]));
     let with = |patches| ["execute", "--agent", "replay", "--patches", patches];
     env.write("foreign/01-foreign.patch", "x");

@@ -319,6 +319,13 @@ pub fn run_beside(
     supervise::run(engine, &place.profile(&inside, &start)?, caps, is_cancelled)
 }
 
+/// What a command wrote: both streams, each with its beginning and its end.
+#[must_use]
+pub fn both_streams(ended: &Ended) -> Vec<u8> {
+    let streams = [&ended.stdout, &ended.stderr].into_iter().filter(|stream| !stream.is_empty());
+    streams.map(|stream| ends(stream)).collect::<String>().into_bytes()
+}
+
 /// The beginning and the end of what a command wrote.
 fn ends(bytes: &[u8]) -> String {
     if bytes.len() <= MAX_COMMAND_BYTES {

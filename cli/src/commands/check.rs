@@ -8,16 +8,20 @@ use codeboost_schema::ids::ItemId;
 use codeboost_schema::plan::CheckKind;
 use serde_json::{Value, json};
 
+use crate::agent::invoke::Host;
 use crate::commands::item::parse_item;
 use crate::commands::{approved_plan, open};
-use crate::config::EvidenceSource;
+use crate::config::{Config, EvidenceSource};
 use crate::context::Context;
 use crate::error::{Error, Result};
-use crate::execute::check::{self, HereOptions, PlannedCheck, Progress, Report};
+use crate::execute::check::{self, CheckOptions, PlannedCheck, Progress, Report, Surroundings};
 use crate::execute::item::{self, Site};
 use crate::exit_code::Outcome;
 use crate::gate::Tests;
 use crate::output::{Style, columns, counted, plain, plain_line};
+use crate::sandbox::SandboxError;
+use crate::sandbox::engine::Engine;
+use crate::sandbox::image;
 use crate::store::{CheckEnd, CheckRun};
 
 /// Arguments of `check`.
@@ -31,13 +35,15 @@ pub struct CheckArgs {
 enum Sub {
     /// Run the approved commands of the plan's items on the task's head
     ///
-    /// With --here they run on this machine with your rights, in a fresh checkout that is removed
-    /// afterwards, without a shell, each exactly as the plan lists it. They get PATH without
+    /// They run in a container without network, in a fresh checkout that is removed afterwards,
+    /// without a shell, each exactly as the plan lists it. Every result is recorded with its output.
+    ///
+    /// With --here they run on this machine with your rights. They get PATH without
     /// relative folders, HOME, USER, LOGNAME, LANG, LC_ALL, LC_CTYPE, TZ, the folders of toolchains
     /// (such as CARGO_HOME and GOPATH), a TMPDIR of their own, CI=1, NO_COLOR=1, TERM=dumb, and what
-    /// --env names. Every result is recorded with its output.
+    /// --env names.
     ///
-    /// Example: codeboost check run 412 --here
+    /// Example: codeboost check run 412
     Run(RunArgs),
     /// List the commands of the plan's items with what they came to on the task's head
     ///
@@ -82,12 +88,6 @@ fn run_checks(context: &Context, args: &RunArgs) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_task(args.issue))?;
     let plan = approved_plan(&store, &task)?;
-    if !args.here {
-        return Err(Error::not_allowed("commands can't run in a container yet").hint(format!(
-            "to run them on this machine with your rights: codeboost check run {} --here",
-            task.issue
-        )));
-    }
     for wanted in &args.item {
         item::find_item(&plan, wanted)?;
     }
@@ -100,21 +100,43 @@ fn run_checks(context: &Context, args: &RunArgs) -> Result {
         Err(held) => return Ok(held.tell(context)),
     };
     let site = Site { repository: &repository, store: &store };
-    let options = HereOptions {
-        items: args.item.clone(),
-        deadline: Duration::from_secs(args.timeout),
-        env: args.env.clone(),
+    let config = repository.config()?;
+    let contained = if args.here { None } else { Some(contain(context, &config, task.issue)?) };
+    let surroundings = match &contained {
+        None => Surroundings::Here { env: &args.env },
+        Some((engine, image_id)) => {
+            Surroundings::Contained { host: Host { context, config: &config, engine }, image_id }
+        }
     };
-    let report = check::run_here(site, &lease, &plan, &options, |progress| {
+    let deadline = Duration::from_secs(args.timeout);
+    let options = CheckOptions { items: &args.item, deadline, surroundings };
+    let report = check::run(site, &lease, &plan, options, |progress| {
         tell_progress(context, &progress);
     })?;
-    let counted = repository.config()?.cmd_evidence;
-    if !counted.contains(&EvidenceSource::Host) {
-        context
-            .out
-            .warn("by this repository's cmd_evidence, results from this machine don't count");
+    if !config.cmd_evidence.contains(&surroundings.source()) {
+        let place = place_words(surroundings.source());
+        context.out.warn(format!("by this repository's cmd_evidence, results {place} don't count"));
     }
-    Ok(tell_report(context, task.issue, &report))
+    Ok(tell_report(context, task.issue, &report, surroundings.source()))
+}
+
+/// The engine and the image for running commands in containers.
+fn contain(context: &Context, config: &Config, issue: u64) -> Result<(Engine, String)> {
+    let here = || {
+        format!("or run them on this machine with your rights: codeboost check run {issue} --here")
+    };
+    let hinted = |error: SandboxError| Error::from(error).hint(here());
+    let engine = Engine::connect(context, config.sandbox.engine.as_deref()).map_err(hinted)?;
+    let image_id = image::require(&engine).map_err(hinted)?;
+    Ok((engine, image_id))
+}
+
+fn place_words(source: EvidenceSource) -> &'static str {
+    match source {
+        EvidenceSource::Host => "from this machine",
+        EvidenceSource::Sandbox => "from containers",
+        EvidenceSource::Ci => "from CI",
+    }
 }
 
 fn tell_progress(context: &Context, progress: &Progress<'_>) {
@@ -163,7 +185,7 @@ fn seconds(millis: u64) -> String {
     format!("{}.{} s", millis / 1000, millis % 1000 / 100)
 }
 
-fn tell_report(context: &Context, issue: u64, report: &Report) -> Outcome {
+fn tell_report(context: &Context, issue: u64, report: &Report, source: EvidenceSource) -> Outcome {
     let n_failed = report.ran.iter().filter(|(_, run)| run.result != CheckEnd::Passed).count();
     let outcome = if n_failed > 0 {
         Outcome::Failed
@@ -190,7 +212,7 @@ fn tell_report(context: &Context, issue: u64, report: &Report) -> Outcome {
             .map(|check| json!({"items": check.items, "argv": check.argv}))
             .collect();
         out.json(&json!({
-            "issue": issue, "head": report.commit_id, "place": "host",
+            "issue": issue, "head": report.commit_id, "place": source,
             "ran": ran, "not_allowed": not_allowed,
         }));
         return outcome;
@@ -214,7 +236,8 @@ fn tell_report(context: &Context, issue: u64, report: &Report) -> Outcome {
     let style = if n_failed > 0 { Style::Error } else { Style::Success };
     let words = format!("{} of {} passed", total - n_failed as u64, counted(total, "command"));
     let words = out.paint(style, &words);
-    out.line(format!("{words} on {:.12}, on this machine", report.commit_id));
+    let place = if source == EvidenceSource::Host { "on this machine" } else { "in a container" };
+    out.line(format!("{words} on {:.12}, {place}", report.commit_id));
     if !report.not_allowed.is_empty() {
         out.note(format!(
             "Next: codeboost plan approve {issue} allows the commands that are not allowed yet"

@@ -1,8 +1,11 @@
-//! Running the approved `cmd` entries of a plan on this machine, when a person asks for it.
+//! Running the approved `cmd` entries of a plan: in a container, or on this machine, when a person
+//! asks for that.
 //!
 //! Each command is run without a shell, exactly as its argument list stands in the plan, and only
 //! when that very list is allowed. It runs in a fresh checkout of the task's head, never in the
-//! person's own work tree, and gets this environment and nothing else:
+//! person's own work tree. In a container it may write to its copy of the project, which is thrown
+//! away afterwards; it has no network, no sign-in, and the environment of `agent::invoke`. On this
+//! machine it gets this environment and nothing else:
 //!
 //! | variables | value |
 //! |---|---|
@@ -28,6 +31,8 @@ use std::time::{Duration, Instant};
 use codeboost_schema::ids::{CommitId, ItemId};
 use codeboost_schema::plan::{CheckKind, Plan};
 
+use crate::agent::invoke::{self, Host};
+use crate::agent::vendor;
 use crate::config::EvidenceSource;
 use crate::context::Context;
 use crate::execute::item::{self, ItemError, Site};
@@ -37,6 +42,10 @@ use crate::gate;
 use crate::git::read::Objects;
 use crate::plan::v1::tokenize::tokenize;
 use crate::process::{self, Limits};
+use crate::sandbox::SandboxError;
+use crate::sandbox::place::{self, Owner, Place, Project};
+use crate::sandbox::profile::Access;
+use crate::sandbox::supervise::{Caps, Stopped};
 use crate::stage::{self, FileError};
 use crate::store::{CheckEnd, CheckRun, Lease, StoreError};
 
@@ -73,14 +82,42 @@ const PERSONAL: [&str; 7] = ["HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "LC_CT
 const MAX_OUTPUT_BYTES: usize = 512 * 1024;
 
 /// How checks are run.
-#[derive(Debug, Clone)]
-pub struct HereOptions {
+#[derive(Debug, Clone, Copy)]
+pub struct CheckOptions<'a> {
     /// The items whose checks run; empty: all of the plan.
-    pub items: Vec<ItemId>,
+    pub items: &'a [ItemId],
     /// How long each command may take.
     pub deadline: Duration,
-    /// Names of more variables of the person that the commands get.
-    pub env: Vec<OsString>,
+    /// Where they run.
+    pub surroundings: Surroundings<'a>,
+}
+
+/// Where checks run.
+#[derive(Debug, Clone, Copy)]
+pub enum Surroundings<'a> {
+    /// On this machine, with the person's rights.
+    Here {
+        /// Names of more variables of the person that the commands get.
+        env: &'a [OsString],
+    },
+    /// In containers.
+    Contained {
+        /// The engine, and what is configured.
+        host: Host<'a>,
+        /// The id of the image.
+        image_id: &'a str,
+    },
+}
+
+impl Surroundings<'_> {
+    /// The place that results are recorded with.
+    #[must_use]
+    pub fn source(self) -> EvidenceSource {
+        match self {
+            Self::Here { .. } => EvidenceSource::Host,
+            Self::Contained { .. } => EvidenceSource::Sandbox,
+        }
+    }
 }
 
 /// One command of a plan, with the items that ask for it.
@@ -138,16 +175,16 @@ pub fn planned(plan: &Plan, items: &[ItemId]) -> Vec<PlannedCheck> {
     planned
 }
 
-/// Runs the `cmd` entries of an approved plan on this machine and records what they came to.
+/// Runs the `cmd` entries of an approved plan and records what they came to.
 ///
 /// # Errors
 /// [`ItemError`] when the checkout can't be made, the state can't be written, or this process is
 /// told to end. What ran before stays recorded.
-pub fn run_here(
+pub fn run(
     site: Site<'_>,
     lease: &Lease,
     plan: &Plan,
-    options: &HereOptions,
+    options: CheckOptions<'_>,
     mut tell: impl FnMut(Progress<'_>),
 ) -> Result<Report, ItemError> {
     let Site { repository, store } = site;
@@ -156,20 +193,27 @@ pub fn run_here(
     let allowed: BTreeSet<Vec<String>> =
         store.read(|tx| tx.allowed_commands())?.into_iter().collect();
     let (to_run, not_allowed): (Vec<_>, Vec<_>) =
-        planned(plan, &options.items).into_iter().partition(|check| allowed.contains(&check.argv));
+        planned(plan, options.items).into_iter().partition(|check| allowed.contains(&check.argv));
     let commit_id = item::head(site, &task)?;
     let objects = Objects::open(repository.git())?;
     let mut report = Report { commit_id: commit_id.clone(), ran: Vec::new(), not_allowed };
-    let mut checkout: Option<Checkout> = None;
+    let owner = Owner {
+        repository: store.read(|tx| tx.repository_id())?.to_string(),
+        task: task.id.to_string(),
+    };
+    if let Surroundings::Contained { host, .. } = options.surroundings {
+        place::clear(context, host.engine, &workspace::pool_folder(repository), &owner)?;
+    }
+    let mut checkout: Option<Checkout<'_>> = None;
     for check in to_run {
         tell(Progress::Starts(&check));
         let place = match checkout.take() {
             Some(place) => place,
-            None => Checkout::make(site, &objects, &commit_id)?,
+            None => Checkout::make(site, &objects, &commit_id, &owner, options.surroundings)?,
         };
         let ran_at = context.now_text();
         let started = Instant::now();
-        let ended = run(context, &place, &check, options);
+        let ended = place.run(context, &check, options)?;
         let millis = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         let (result, exit_code, output) = match ended {
             Ok(ended) => {
@@ -180,11 +224,8 @@ pub fn run_here(
                 };
                 (result, ended.code, ended.output)
             }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
-                return Err(ItemError::Interrupted);
-            }
-            Err(error) => {
-                (CheckEnd::NotStarted, None, format!("can't be started: {error}\n").into_bytes())
+            Err(words) => {
+                (CheckEnd::NotStarted, None, format!("can't be started: {words}\n").into_bytes())
             }
         };
         let output_digest = store.put_evidence(&output)?;
@@ -196,7 +237,7 @@ pub fn run_here(
                 commit_id: commit_id.clone(),
                 argv: check.argv.clone(),
                 argv_digest: gate::argv_digest(&check.argv),
-                place: EvidenceSource::Host,
+                place: options.surroundings.source(),
                 result,
                 exit_code,
                 output: output_digest.clone(),
@@ -220,14 +261,22 @@ pub fn run_here(
 }
 
 /// A fresh checkout, removed when dropped.
-struct Checkout {
+struct Checkout<'a> {
     clone: Clone,
     temp: PathBuf,
     folder: tempfile::TempDir,
+    /// For containers: the copy in which they work, and their engine.
+    contained: Option<(Place<'a>, Host<'a>)>,
 }
 
-impl Checkout {
-    fn make(site: Site<'_>, objects: &Objects, commit_id: &CommitId) -> Result<Self, ItemError> {
+impl<'a> Checkout<'a> {
+    fn make(
+        site: Site<'a>,
+        objects: &Objects,
+        commit_id: &CommitId,
+        owner: &Owner,
+        surroundings: Surroundings<'a>,
+    ) -> Result<Self, ItemError> {
         let folder = tempfile::Builder::new()
             .prefix("codeboost-check-")
             .tempdir()
@@ -240,7 +289,18 @@ impl Checkout {
             workspace::make(site.repository, objects, commit_id, &folder.path().join(name))?;
         let temp = folder.path().join("tmp");
         stage::make_folder(&temp)?;
-        Ok(Self { clone, temp, folder })
+        let contained = match surroundings {
+            Surroundings::Here { .. } => None,
+            Surroundings::Contained { host, image_id } => {
+                let submodules = workspace::submodules(&clone.tree)?;
+                let project = Project { checkout: &clone.folder, submodules: &submodules };
+                let pool = workspace::pool_folder(site.repository);
+                let sandbox = &host.config.sandbox;
+                let place = Place::make(host.context, sandbox, &pool, owner, image_id, project)?;
+                Some((place, host))
+            }
+        };
+        Ok(Self { clone, temp, folder, contained })
     }
 
     /// Whether every tracked file is as it was. New files don't count: checks build things.
@@ -254,16 +314,69 @@ impl Checkout {
             trusts_execute_bit: self.clone.trusts_execute_bit,
         };
         let mut spool = Spool::new(self.folder.path())?;
-        let found = manifest::read(&self.clone.folder, &options, &mut spool)?;
+        let work = self.contained.as_ref().map(|(place, _)| place.work());
+        let work = work.as_deref().unwrap_or(&self.clone.folder);
+        let found = manifest::read(work, &options, &mut spool)?;
         Ok(found.leaves == self.clone.tree)
+    }
+
+    /// Runs a command. The inner error says why it could not be started.
+    fn run(
+        &self,
+        context: &Context,
+        check: &PlannedCheck,
+        options: CheckOptions<'_>,
+    ) -> Result<Result<process::EndedApart, String>, ItemError> {
+        match (&self.contained, options.surroundings) {
+            (Some((place, host)), _) => run_contained(place, *host, check, options.deadline),
+            (None, Surroundings::Here { env }) => {
+                match run_here(context, self, check, options.deadline, env) {
+                    Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {
+                        Err(ItemError::Interrupted)
+                    }
+                    ended => Ok(ended.map_err(|error| error.to_string())),
+                }
+            }
+            (None, Surroundings::Contained { .. }) => Ok(Err("there is no place for it".into())),
+        }
     }
 }
 
-fn run(
-    context: &Context,
-    place: &Checkout,
+fn run_contained(
+    place: &Place<'_>,
+    host: Host<'_>,
     check: &PlannedCheck,
-    options: &HereOptions,
+    deadline: Duration,
+) -> Result<Result<process::EndedApart, String>, ItemError> {
+    let ending = process::Ending::watch().map_err(SandboxError::Runtime)?;
+    let caps = Caps::until(deadline);
+    let is_told = || ending.is_told();
+    let ended =
+        invoke::run_beside(host.engine, place, &check.argv, Access::Writable, caps, &is_told)?;
+    let mut output = vendor::redact(host.context, &invoke::both_streams(&ended));
+    match ended.stopped {
+        Some(Stopped::Cancelled) => return Err(ItemError::Interrupted),
+        Some(stopped) => output.extend_from_slice(format!("[{}]\n", stopped.words()).as_bytes()),
+        None => {}
+    }
+    Ok(Ok(process::EndedApart {
+        // A command that was stopped never passed, whatever it ended with.
+        code: if ended.stopped.is_some() {
+            None
+        } else {
+            ended.code.and_then(|code| i32::try_from(code).ok())
+        },
+        timed_out: ended.stopped == Some(Stopped::Deadline),
+        output,
+    }))
+}
+
+fn run_here(
+    context: &Context,
+    place: &Checkout<'_>,
+    check: &PlannedCheck,
+    deadline: Duration,
+    env: &[OsString],
 ) -> std::io::Result<process::EndedApart> {
     let folder = &place.clone.folder;
     let (program, args) = check.argv.split_first().expect("the tokenizer gives a program");
@@ -273,14 +386,13 @@ fn run(
     let mut command = process::command(context, program, folder);
     command.args(args);
     let names = PERSONAL.iter().chain(&TOOLCHAINS).map(OsStr::new);
-    for name in names.chain(options.env.iter().map(OsString::as_os_str)) {
+    for name in names.chain(env.iter().map(OsString::as_os_str)) {
         if let Some(value) = context.vars().get(name) {
             command.env(name, value);
         }
     }
     command.env("TMPDIR", &place.temp).env("TERM", "dumb").env("CI", "1").env("NO_COLOR", "1");
-    let limits = Limits { deadline: options.deadline, max_output_bytes: MAX_OUTPUT_BYTES };
-    process::run_apart(command, limits)
+    process::run_apart(command, Limits { deadline, max_output_bytes: MAX_OUTPUT_BYTES })
 }
 
 /// What the checks of a task came to so far, item by item in plan order.

@@ -18,7 +18,6 @@
 
 use std::path::{Path, PathBuf};
 
-use codeboost_schema::bytes::RepoBytes;
 use codeboost_schema::ids::{Digest, ItemId};
 use codeboost_schema::plan::{Item, Plan};
 use codeboost_schema::report::{self, Report, ReportOutcome};
@@ -33,10 +32,9 @@ use crate::execute::item::{
 };
 use crate::execute::workspace;
 use crate::git::read::Objects;
-use crate::git::tree::{self, Mode};
+use crate::git::tree;
 use crate::plan::v1::tokenize::tokenize;
 use crate::process::crash_point;
-use crate::sandbox::SandboxError;
 use crate::sandbox::image;
 use crate::sandbox::place::{self, Owner, Place, Project};
 use crate::stage;
@@ -196,7 +194,9 @@ impl One<'_> {
         tell: &mut impl FnMut(Progress<'_>),
     ) -> Result<Option<Carried>, ItemError> {
         let Self { site, agent, .. } = *self;
-        let submodules = self.submodules(begun)?;
+        let objects = Objects::open(site.repository.git())?;
+        let tree = tree::read_tree(&objects, &begun.workspace.start_commit_id)?;
+        let submodules = workspace::submodules(&tree)?;
         let project = Project { checkout: &begun.workspace.folder, submodules: &submodules };
         let place = Place::make(
             agent.host.context,
@@ -285,25 +285,6 @@ impl One<'_> {
         };
         tell(Progress::Ended(Box::new(ended)));
         Ok(stop)
-    }
-
-    /// The paths of the submodules in the tree that the item began with.
-    fn submodules(&self, begun: &Begun) -> Result<Vec<String>, ItemError> {
-        let objects = Objects::open(self.site.repository.git())?;
-        let tree = tree::read_tree(&objects, &begun.workspace.start_commit_id)?;
-        tree.iter()
-            .filter(|(_, leaf)| leaf.mode == Mode::Gitlink)
-            .map(|(path, _)| {
-                let text = std::str::from_utf8(path.as_bytes()).ok();
-                let text = text.filter(|text| !text.contains([':', ',', '"', '\n', ' ', '\t']));
-                text.map(str::to_owned).ok_or_else(|| {
-                    let path = RepoBytes::from(path.as_bytes());
-                    let path = crate::execute::audit::quote(path.as_bytes());
-                    SandboxError::NotEnforced(format!("the submodule {path} can't be masked"))
-                        .into()
-                })
-            })
-            .collect()
     }
 
     /// Writes to the log what was asked and what came of it.

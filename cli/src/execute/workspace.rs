@@ -15,6 +15,7 @@
 
 use std::path::{Path, PathBuf};
 
+use codeboost_schema::bytes::RepoPath;
 use codeboost_schema::ids::{CommitId, ItemId};
 
 use crate::context::Context;
@@ -24,7 +25,8 @@ use crate::git::borrow::ObjectFormat;
 use crate::git::read::{Objects, ReadError};
 use crate::git::repository::Repository;
 use crate::git::run::{Git, GitError};
-use crate::git::tree::{self, Tree, TreeChange};
+use crate::git::tree::{self, Mode, Tree, TreeChange};
+use crate::sandbox::SandboxError;
 use crate::stage::{self, FileError};
 use crate::task::RepositoryId;
 
@@ -143,6 +145,23 @@ pub fn prompt_file(folder: &Path) -> PathBuf {
     let mut name = folder.file_name().unwrap_or_default().to_owned();
     name.push(".prompt.md");
     folder.with_file_name(name)
+}
+
+/// The paths of the submodules in a tree, as they are masked in containers.
+///
+/// # Errors
+/// [`SandboxError::NotEnforced`] when a path has signs that engines take for something else.
+pub fn submodules(tree: &Tree) -> Result<Vec<String>, SandboxError> {
+    let paths = tree.iter().filter(|(_, leaf)| leaf.mode == Mode::Gitlink).map(|(path, _)| path);
+    let mask = |path: &RepoPath| {
+        let text = std::str::from_utf8(path.as_bytes()).ok();
+        let plain = text.filter(|text| !text.contains([':', ',', '"', '\n', ' ', '\t', '\\']));
+        plain.map(str::to_owned).ok_or_else(|| {
+            let path = quote(path.as_bytes());
+            SandboxError::NotEnforced(format!("the submodule {path} can't be masked"))
+        })
+    };
+    paths.map(mask).collect()
 }
 
 /// The folder beside a workspace in which rejected content is kept.

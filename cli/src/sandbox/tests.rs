@@ -12,7 +12,6 @@ mod supervision;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use bollard::models::ContainerCreateBody;
@@ -58,8 +57,9 @@ fn on_every_engine(test: impl Fn(&World)) {
         let checkout = folder.path().join("checkout");
         std::fs::create_dir(&checkout).expect("a folder");
         let git = |args: &[&str]| {
-            let status = Command::new("git")
-                .args(["-C", checkout.to_str().expect("UTF-8")])
+            let mut command = crate::process::command(&context, "git", &checkout);
+            command.env("HOME", folder.path());
+            let status = command
                 .args(["-c", "user.name=A", "-c", "user.email=a@example.invalid"])
                 .args(args)
                 .status()

@@ -154,3 +154,22 @@ fn a_project_that_is_larger_than_its_storage_is_refused_and_nothing_stays() {
         assert!(world.try_place().is_err());
     });
 }
+
+/// The benchmark of one invocation without what is run in it: storage, container, self-test,
+/// removal. The best of five, since other work on the machine only adds.
+#[test]
+fn one_invocation_costs_at_most_two_seconds() {
+    on_every_engine(|world| {
+        let best = (0..5)
+            .map(|_| {
+                let begun = Instant::now();
+                let ended = world.script("true");
+                assert_eq!(ended.code, Some(0));
+                begun.elapsed()
+            })
+            .min()
+            .expect("five");
+        eprintln!("one invocation on {}: {best:?} (goal 2 s)", world.engine.kind().name());
+        assert!(best < Duration::from_secs(2), "{best:?}");
+    });
+}
