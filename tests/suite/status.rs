@@ -130,6 +130,7 @@ fn doctor_tells_what_is_there_and_what_is_missing() {
     assert_snapshot!(doctor(&env));
     std::fs::remove_dir_all(env.path("repo/.git/codeboost")).unwrap();
     assert_snapshot!(doctor(&env));
+    assert_snapshot!("doctor_rights", env.run_in("repo", ["doctor", "--rights"]).to_string());
     env.set("PATH", "/nonexistent");
     let done = env.run_in("repo", ["doctor", "--format", "json"]);
     assert_eq!(done.code, 1);

@@ -5,13 +5,14 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
+use crate::agent::vendor::{RIGHTS, Rights, SignIn, SignedIn, Vendor};
 use crate::config::{AllowedSigners, Config, Sandbox};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::git::repository::Repository;
 use crate::git::run::MIN_VERSION;
-use crate::output::{Style, plain_line};
+use crate::output::{Style, columns, plain_line};
 use crate::process::{self, Limits};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::{image, storage};
@@ -26,6 +27,10 @@ pub struct DoctorArgs {
     /// registry of images is asked. Needs mmdebstrap and npm, and takes some minutes.
     #[arg(long)]
     build_image: bool,
+
+    /// Instead show what each vendor's tool may do in each phase, and what holds it to that
+    #[arg(long, conflicts_with = "build_image")]
+    rights: bool,
 }
 
 /// One thing that was looked at.
@@ -75,10 +80,15 @@ pub(super) fn checks(context: &Context) -> Vec<Check> {
     checks.extend(no_repository.map(|error| broken("repository", error, EVERYTHING)));
     checks.push(program(context, "gh", &["--version"], "issues and pull requests on GitHub"));
     container(context, &sandbox, &mut checks);
+    sign_ins(context, &mut checks);
     checks
 }
 
 pub(crate) fn run(context: &Context, args: &DoctorArgs) -> Result {
+    if args.rights {
+        tell_rights(context);
+        return Ok(Outcome::Done);
+    }
     if args.build_image {
         let repository = Repository::open(context).ok();
         let sandbox = sandbox_config(context, repository.as_ref());
@@ -256,6 +266,77 @@ fn container(context: &Context, sandbox: &Sandbox, checks: &mut Vec<Check>) {
         }
     };
     checks.push(limits);
+}
+
+/// Who is signed in with which vendor.
+fn sign_ins(context: &Context, checks: &mut Vec<Check>) {
+    for vendor in Vendor::ALL {
+        let (name, needed_for) = match vendor {
+            Vendor::Claude => ("claude", "execute --agent claude"),
+            Vendor::Codex => ("codex", "execute --agent codex"),
+        };
+        checks.push(match SignedIn::find(context, vendor) {
+            Some(signed_in) => {
+                let SignIn { variable, what, .. } = signed_in.sign_in;
+                ok(name, format!("{what} in {variable}; it stays on this machine"), needed_for)
+            }
+            None => {
+                let names: Vec<&str> =
+                    vendor.sign_ins().iter().map(|sign_in| sign_in.variable).collect();
+                Check {
+                    name,
+                    state: State::Missing,
+                    found: "no sign-in".into(),
+                    needed_for,
+                    hint: Some(format!("set one of {}", names.join(", "))),
+                }
+            }
+        });
+    }
+}
+
+/// Shows the table of rights.
+fn tell_rights(context: &Context) {
+    const HELD_BY: [&str; 4] = [
+        "own: all other means of the tool are off: no shell, no web, no other agents, no \
+         configuration of the project or the person",
+        "asks: what codeboost answers on the one channel; commands by number, approved ones only, \
+         in a container of their own",
+        "files: the project is mounted read-only, or its copy may be changed; .git never",
+        "all: no network but the vendor's interface, on which the sign-in is added on this machine",
+    ];
+    let files = |rights: &Rights| if rights.phase.may_edit() { "changes" } else { "reads" };
+    if context.out.is_json() {
+        let rows: Vec<_> = RIGHTS
+            .iter()
+            .map(|rights| {
+                serde_json::json!({
+                    "vendor": rights.vendor.name(), "phase": rights.phase.word(),
+                    "files": files(rights), "own": rights.own, "asks": rights.channel,
+                })
+            })
+            .collect();
+        context.out.json(&serde_json::json!({"rights": rows, "held_by": HELD_BY}));
+        return;
+    }
+    let head = ["vendor", "phase", "files", "own", "asks"].map(str::to_owned);
+    let rows = RIGHTS.iter().map(|rights| {
+        let list = |words: &[&str]| if words.is_empty() { "-".into() } else { words.join(" ") };
+        [
+            rights.vendor.name().to_owned(),
+            rights.phase.word().to_owned(),
+            files(rights).to_owned(),
+            list(rights.own),
+            list(rights.channel),
+        ]
+    });
+    let table: Vec<_> = std::iter::once(head).chain(rows).collect();
+    for line in columns(&table) {
+        context.out.line(line);
+    }
+    for line in HELD_BY {
+        context.out.note(line);
+    }
 }
 
 fn look_inside(context: &Context, repository: &Repository<'_>, checks: &mut Vec<Check>) {
