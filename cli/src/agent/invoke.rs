@@ -18,7 +18,7 @@ use crate::config::Config;
 use crate::context::Context;
 use crate::process::Ending;
 use crate::sandbox::SandboxError;
-use crate::sandbox::channel::{Answer, Channel};
+use crate::sandbox::channel::{Answer, Channel, Over};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::place::{Place, Start};
 use crate::sandbox::profile::{Access, OWN, Relay};
@@ -136,15 +136,6 @@ pub struct Invoked {
     pub start_time: Duration,
     /// From the request to the removal of its container.
     pub whole_time: Duration,
-}
-
-/// Sets a flag when dropped.
-struct Over<'a>(&'a AtomicBool);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
 }
 
 /// Starts a tool in a place and waits for its answer.

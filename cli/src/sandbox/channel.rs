@@ -43,6 +43,16 @@ pub struct Answer {
     pub is_error: bool,
 }
 
+/// Sets a flag when dropped: what waits for it ends, whatever happens.
+#[derive(Debug)]
+pub struct Over<'a>(pub &'a AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 /// Whoever answers.
 pub trait Answers: Sync {
     /// What is offered.
@@ -231,6 +241,8 @@ mod tests {
         let is_over = AtomicBool::new(false);
         std::thread::scope(|scope| {
             scope.spawn(|| channel.serve(&Echo, &is_over));
+            // Also when an assertion fails: else nobody would ever hear of it.
+            let _over = Over(&is_over);
             let mut stream = UnixStream::connect(&socket).expect("a connection");
             let mut reader = BufReader::new(stream.try_clone().expect("a copy"));
             let half = br#"{"id":1,"method""#;
@@ -239,12 +251,12 @@ mod tests {
             stream.write_all(b":\"ping\"}\n").expect("written");
             let mut line = String::new();
             reader.read_line(&mut line).expect("an answer");
-            assert_eq!(line, "{\"id\":1,\"jsonrpc\":\"2.0\",\"result\":{}}\n");
+            let answer: Value = serde_json::from_str(&line).expect("JSON");
+            assert_eq!(answer, json!({"jsonrpc": "2.0", "id": 1, "result": {}}));
             let long = vec![b'x'; 2 << 20];
             let _ = stream.write_all(&long);
             line.clear();
             assert_eq!(reader.read_line(&mut line).unwrap_or(0), 0, "too long a message");
-            is_over.store(true, Ordering::Relaxed);
         });
     }
 }
