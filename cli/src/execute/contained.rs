@@ -223,7 +223,7 @@ impl One<'_> {
     ) -> Result<Option<Carried>, ItemError> {
         let Self { site, lease, plan, agent, .. } = *self;
         let id = &self.item.id;
-        let prompt = stage::read(&begun.prompt)?;
+        let prompt = stage::read(&begun.prompt, stage::MAX_OUTPUT)?;
         let prompt = String::from_utf8_lossy(&prompt).into_owned();
         let commands: Vec<Command> = begun
             .commands
