@@ -108,7 +108,7 @@ const ALTERED: &[Alter] = &[
     ("disk", |body, _| {
         for mount in host(body).mounts.as_mut().expect("mounts") {
             if mount.target.as_deref() == Some("/tmp") {
-                mount.source = Some("/var/tmp".into());
+                mount.source = Some("/srv".into());
             }
         }
     }),
