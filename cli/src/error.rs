@@ -292,7 +292,10 @@ impl From<MergeError> for Error {
 impl From<RepositoryError> for Error {
     fn from(error: RepositoryError) -> Self {
         let hint = match &error {
-            RepositoryError::Git(_) | RepositoryError::File(_) | RepositoryError::Config(_) => None,
+            RepositoryError::Git(_)
+            | RepositoryError::Read(_)
+            | RepositoryError::File(_)
+            | RepositoryError::Config(_) => None,
             RepositoryError::NotAFolder(path) => {
                 Some(format!("move {} away; codeboost makes its own", path.display()))
             }
@@ -302,6 +305,7 @@ impl From<RepositoryError> for Error {
         };
         match error {
             RepositoryError::Git(error) => error.into(),
+            RepositoryError::Read(error) => error.into(),
             RepositoryError::Config(error) => error.into(),
             error => hint.into_iter().fold(Self::from_error(&error), Self::hint),
         }

@@ -19,7 +19,8 @@ use crate::commands::plan::report::Report;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
-use crate::git::read::{self, Objects};
+use crate::git::range::{self, Source};
+use crate::git::read::Objects;
 use crate::git::repository::Repository;
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_json, plain_line};
@@ -292,7 +293,7 @@ fn verify(
             return Err(Error::failed(format!("{name} was made for another {what}")).hint(again));
         }
     }
-    let diff = read::final_diff(context, objects, base, head)?;
+    let diff = range::final_diff(&Source::new(context, objects), base, head)?;
     verify_link(&link, objects).and_then(|()| verify_diff(&link, &diff)).map_err(|error| {
         Error::from_error(&error).context(format!("{name} does not prove right")).hint(&again)
     })?;

@@ -21,7 +21,8 @@ use crate::config::PageLimits;
 use crate::context::{Context, time_text};
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
-use crate::git::read::{self as objects, Objects};
+use crate::git::range::{self, Source};
+use crate::git::read::Objects;
 use crate::git::repository::Repository;
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_line};
@@ -346,7 +347,7 @@ fn of_files(context: &Context, args: &RenderArgs, link: &str) -> Result {
             })?,
     };
     let git_objects = Objects::open(repository.git())?;
-    let diff = objects::final_diff(context, &git_objects, &parsed.base, &parsed.head)?;
+    let diff = range::final_diff(&Source::new(context, &git_objects), &parsed.base, &parsed.head)?;
     verify_link(&parsed, &git_objects).and_then(|()| verify_diff(&parsed, &diff)).map_err(
         |error| {
             Error::from_error(&error)

@@ -6,10 +6,12 @@
 
 use std::path::{Path, PathBuf};
 
+use codeboost_schema::bytes::RepoPath;
 use codeboost_schema::ids::CommitId;
 
 use crate::config::{Config, ConfigError, ProjectConfig};
 use crate::context::Context;
+use crate::git::read::{Objects, ReadError, TreeEntry};
 use crate::git::run::{Git, GitError};
 use crate::stage::{self, FileError};
 
@@ -28,6 +30,9 @@ pub enum RepositoryError {
     /// Git refused or failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The project's configuration can't be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
     /// A file operation failed.
     #[error(transparent)]
     File(#[from] FileError),
@@ -103,11 +108,26 @@ impl<'a> Repository<'a> {
     /// such file. Always of the base, never of a branch under review.
     ///
     /// # Errors
-    /// [`RepositoryError::Config`] naming the place when the file is wrong.
+    /// [`RepositoryError::Config`] naming the place when the file is wrong,
+    /// [`RepositoryError::Read`] when it can't be read.
     pub fn project_config(&self, base: &CommitId) -> Result<ProjectConfig, RepositoryError> {
-        let Some(bytes) = self.git.file_at(base, "codeboost.yaml")? else {
+        self.project_config_in(&Objects::open(&self.git)?, base)
+    }
+
+    /// As [`Self::project_config`], from objects of this repository that are open already.
+    ///
+    /// # Errors
+    /// As [`Self::project_config`].
+    pub fn project_config_in(
+        &self,
+        objects: &Objects,
+        base: &CommitId,
+    ) -> Result<ProjectConfig, RepositoryError> {
+        let found = objects.entry(base, &RepoPath::from("codeboost.yaml"))?;
+        let Some(entry) = found.filter(TreeEntry::is_regular) else {
             return Ok(ProjectConfig::default());
         };
+        let bytes = objects.blob(&entry.oid)?;
         Ok(ProjectConfig::parse(&format!("codeboost.yaml of {base:.12}"), &bytes)?)
     }
 

@@ -13,7 +13,7 @@ use hashbrown::HashMap;
 use rayon::prelude::*;
 
 use crate::config::Glob;
-use crate::link::history::{BlobError, Blobs, History};
+use crate::link::history::{BlobError, History, LineDiffs};
 use crate::link::lineage::{Lineage, lineages};
 use crate::link::moves;
 use crate::link::place::{Places, UnknownItem};
@@ -79,12 +79,12 @@ pub fn link(
     history: &History,
     plan: &Plan,
     ledger: &Ledger,
-    blobs: &dyn Blobs,
+    source: &dyn LineDiffs,
     options: &Options<'_>,
 ) -> Result<Link, LinkError> {
     let places = Places::new(history, plan, ledger)?;
     if let Some(max_lines) = options.max_lines {
-        let blocks = history.diff.files.iter().flat_map(|file| &file.blocks);
+        let blocks = history.diff.files.iter().flat_map(|file| &file.blocks).flatten();
         let lines = blocks.map(|b| u64::from(b.old_lines) + u64::from(b.new_lines)).sum();
         if lines > max_lines {
             return Err(LinkError::TooManyLines { lines, max_lines });
@@ -108,7 +108,7 @@ pub fn link(
                 return Err(LinkError::Over);
             }
             let generated = options.generated;
-            let linked = link_lineage(history, lineage, &reach, &places, generated, blobs, &ask)?;
+            let linked = link_lineage(history, lineage, &reach, &places, generated, source, &ask)?;
             let now = n_done.fetch_add(linked.len() as u64, Ordering::Relaxed);
             if let Some(progress) = options.progress {
                 progress(now + linked.len() as u64, n_files);
@@ -157,10 +157,10 @@ fn link_lineage(
     reach: &Reach<'_>,
     places: &Places<'_>,
     generated: &[Glob],
-    blobs: &dyn Blobs,
+    source: &dyn LineDiffs,
     is_over: &dyn Fn() -> bool,
 ) -> Result<Vec<(u32, Linked)>, LinkError> {
-    let mut replay = Replay::new(history, lineage, reach, blobs.reader());
+    let mut replay = Replay::new(history, lineage, reach, source);
     let head = replay.run(is_over).map_err(|stop| match stop {
         Stop::Blob(error) => error.into(),
         Stop::Over => LinkError::Over,

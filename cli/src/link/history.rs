@@ -1,5 +1,5 @@
 //! What linking reads: the commits of a range with the files each of them changed, and the final
-//! diff. Plain data, filled by `git::read`.
+//! diff. Plain data, filled by `git::range`.
 //!
 //! Contents are not in it. They are fetched one at a time through [`Blobs`], because all of them
 //! together may be larger than memory.
@@ -82,6 +82,12 @@ pub struct FileChange {
 }
 
 impl FileChange {
+    /// Whether no side is a link or a submodule.
+    #[must_use]
+    pub fn has_lines(&self) -> bool {
+        [&self.old, &self.new].into_iter().flatten().all(Version::is_regular)
+    }
+
     /// The path on the old side, whether or not there is one.
     #[must_use]
     pub fn old_path(&self) -> &RepoPath {
@@ -190,8 +196,9 @@ pub struct FinalFile {
     pub status: FileStatus,
     /// Percent, for renamed files.
     pub similarity: Option<u32>,
-    /// Changed lines, in order; empty unless both sides that exist are regular files.
-    pub blocks: Vec<Block>,
+    /// Changed lines, in order; none unless both sides that exist are regular files. `None`: not
+    /// known yet; linking works them out.
+    pub blocks: Option<Vec<Block>>,
 }
 
 /// A run of removed lines and the run of added lines that stands in its place.
@@ -227,6 +234,15 @@ impl Block {
 pub trait Blobs: Sync {
     /// A reader for one thread.
     fn reader(&self) -> Box<dyn BlobReader + '_>;
+}
+
+/// Where contents come from, and git's own word on what lies between two of them.
+pub trait LineDiffs: Blobs {
+    /// The changed lines between two blobs that are no binary content, as git makes the final diff.
+    ///
+    /// # Errors
+    /// [`BlobError`] when git fails.
+    fn blocks(&self, old: &ObjectId, new: &ObjectId) -> Result<Vec<Block>, BlobError>;
 }
 
 /// Reads contents, one at a time.

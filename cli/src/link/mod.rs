@@ -1,12 +1,14 @@
 //! Which item owns which changed line: history, ledger and plan in, `link.json` out.
 //!
-//! Plain data in, plain data out; contents come through [`history::Blobs`]. Data moves down this
+//! Plain data in, plain data out; contents come through [`history::Blobs`], and
+//! what only git can tell through [`history::LineDiffs`]. Data moves down this
 //! table:
 //!
 //! | module | does |
 //! |---|---|
 //! | [`history`] | the types of what is read |
 //! | `lineage` | which files have to do with each other; each such set is replayed by itself |
+//! | `exact` | the final diff of a file, exactly as git makes it |
 //! | `replay` | commit by commit: who made each line, what it was made from, what became of it |
 //! | `pair` | which old line of a rewritten block a new line was made from |
 //! | `touch` | who touched a line |
@@ -23,6 +25,7 @@
 pub mod assemble;
 mod context;
 mod diff;
+mod exact;
 mod hidden;
 pub mod history;
 mod lineage;

@@ -16,10 +16,11 @@
 //! Source: contracts, "Who touched a line".
 
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 
 use codeboost_schema::bytes::RepoPath;
 
-use crate::link::history::{FinalFile, History};
+use crate::link::history::{Block, FinalFile, History};
 use crate::link::replay::{Body, Entity};
 use crate::link::touch::{HeadPlace, NOBODY, Touched, Touches};
 
@@ -37,6 +38,8 @@ pub(crate) struct Aligner<'a> {
     history: &'a History,
     by_old_path: HashMap<&'a RepoPath, u32>,
     by_new_path: HashMap<&'a RepoPath, u32>,
+    /// The final diff of each file.
+    blocks: HashMap<u32, Rc<[Block]>>,
     orders: HashMap<u32, Order>,
 }
 
@@ -50,8 +53,11 @@ impl<'a> Aligner<'a> {
     pub(crate) fn new(history: &'a History, finals: &[u32], touches: Touches<'a>) -> Self {
         let mut by_old_path = HashMap::new();
         let mut by_new_path = HashMap::new();
+        let mut blocks = HashMap::new();
         for n in finals {
             let change = &history.diff.files[*n as usize].change;
+            let head = touches.file_at(&change.path).map(|head| touches.body(head));
+            blocks.insert(*n, touches.replay.final_blocks(change, head));
             if change.old.is_some() {
                 by_old_path.insert(change.old_path(), *n);
             }
@@ -59,11 +65,16 @@ impl<'a> Aligner<'a> {
                 by_new_path.insert(&change.path, *n);
             }
         }
-        Self { touches, history, by_old_path, by_new_path, orders: HashMap::new() }
+        Self { touches, history, by_old_path, by_new_path, blocks, orders: HashMap::new() }
     }
 
     fn file(&self, n: u32) -> &'a FinalFile {
         &self.history.diff.files[n as usize]
+    }
+
+    /// The changed lines of a file of the final diff.
+    pub(crate) fn blocks(&self, n: u32) -> Rc<[Block]> {
+        Rc::clone(&self.blocks[&n])
     }
 
     /// The owner of a line that the final diff adds.
@@ -116,7 +127,7 @@ impl<'a> Aligner<'a> {
             return self.head_line(self.touches.file_at(path), Some(line));
         };
         let file = self.file(*n);
-        self.head_line(self.touches.file_at(&file.change.path), old_to_new(file, line))
+        self.head_line(self.touches.file_at(&file.change.path), self.old_to_new(*n, line))
     }
 
     fn head_line(&self, file: Option<u32>, line: Option<u32>) -> Match<HeadPlace> {
@@ -136,7 +147,7 @@ impl<'a> Aligner<'a> {
             None => (path, Some(place.line)),
             Some(n) => {
                 let file = self.file(*n);
-                (file.change.old_path(), new_to_old(file, place.line))
+                (file.change.old_path(), self.new_to_old(*n, place.line))
             }
         };
         match (line, self.touches.replay.base_file_at(path)) {
@@ -145,6 +156,34 @@ impl<'a> Aligner<'a> {
             }
             _ => Match::Unpaired,
         }
+    }
+
+    fn old_to_new(&self, n: u32, line: u32) -> Option<u32> {
+        let blocks = &self.blocks[&n];
+        if !is_text(self.file(n)) {
+            return None;
+        }
+        let n = blocks.partition_point(|block| block.olds().end as u32 <= line);
+        if blocks.get(n).is_some_and(|block| block.old_start <= line) {
+            return None;
+        }
+        let before = n.checked_sub(1).map(|n| blocks[n]);
+        let (old, new) = before.map_or((0, 0), |b| (b.olds().end as u32, b.news().end as u32));
+        Some(line - old + new)
+    }
+
+    fn new_to_old(&self, n: u32, line: u32) -> Option<u32> {
+        let blocks = &self.blocks[&n];
+        if !is_text(self.file(n)) {
+            return None;
+        }
+        let n = blocks.partition_point(|block| block.news().end as u32 <= line);
+        if blocks.get(n).is_some_and(|block| block.new_start <= line) {
+            return None;
+        }
+        let before = n.checked_sub(1).map(|n| blocks[n]);
+        let (old, new) = before.map_or((0, 0), |b| (b.olds().end as u32, b.news().end as u32));
+        Some(line - new + old)
     }
 
     /// A base line that the final diff removes, and the head line that the replay holds it to be.
@@ -162,9 +201,9 @@ impl<'a> Aligner<'a> {
                     Some(order) => order,
                     None => self.order(n, base, place.file),
                 };
-                let file = self.file(n);
-                let from = order_key(file, Side::Old, old_line);
-                let to = order_key(file, Side::New, place.line);
+                let blocks = self.blocks(n);
+                let from = order_key(&blocks, Side::Old, old_line);
+                let to = order_key(&blocks, Side::New, place.line);
                 let mut touched = order.union(&mut self.touches, from.min(to), from.max(to));
                 if touched.nodes == NOBODY.nodes {
                     touched = order.all(&mut self.touches);
@@ -204,13 +243,13 @@ impl<'a> Aligner<'a> {
 
     /// All lines of a file that the range changed, by the replay, in the order of the final diff.
     fn order(&mut self, n: u32, base: u32, head: u32) -> Order {
-        let file = self.file(n);
+        let blocks = self.blocks(n);
         let mut items = Vec::new();
         let base = &self.touches.replay.base_files[base as usize];
         let olds = base.first..base.first + base.state.body.entities().len() as u32;
         for (entity, line) in olds.zip(0..) {
             if self.touches.place_of(entity).is_none() {
-                items.push((order_key(file, Side::Old, line), self.touches.gone(entity)));
+                items.push((order_key(&blocks, Side::Old, line), self.touches.gone(entity)));
             }
         }
         let news = match self.touches.body(head) {
@@ -219,7 +258,7 @@ impl<'a> Aligner<'a> {
         };
         for (entity, line) in news.into_iter().zip(0..) {
             if !self.touches.replay.is_base(entity) && !self.touches.replay.is_outside(entity) {
-                items.push((order_key(file, Side::New, line), self.touches.made(entity)));
+                items.push((order_key(&blocks, Side::New, line), self.touches.made(entity)));
             }
         }
         items.sort_by_key(|(key, _)| *key);
@@ -236,8 +275,7 @@ enum Side {
 /// Where a line stands when the final diff is read from top to bottom.
 type Key = (u32, Side, u32);
 
-fn order_key(file: &FinalFile, side: Side, line: u32) -> Key {
-    let blocks = &file.blocks;
+fn order_key(blocks: &[Block], side: Side, line: u32) -> Key {
     let range = |n: usize| match side {
         Side::Old => blocks[n].olds(),
         Side::New => blocks[n].news(),
@@ -268,32 +306,6 @@ fn is_text(file: &FinalFile) -> bool {
         side.as_ref().is_some_and(crate::link::history::Version::is_regular)
     };
     regular(&file.change.old) && regular(&file.change.new)
-}
-
-fn old_to_new(file: &FinalFile, line: u32) -> Option<u32> {
-    if !is_text(file) {
-        return None;
-    }
-    let n = file.blocks.partition_point(|block| block.olds().end as u32 <= line);
-    if file.blocks.get(n).is_some_and(|block| block.old_start <= line) {
-        return None;
-    }
-    let before = n.checked_sub(1).map(|n| file.blocks[n]);
-    let (old, new) = before.map_or((0, 0), |b| (b.olds().end as u32, b.news().end as u32));
-    Some(line - old + new)
-}
-
-fn new_to_old(file: &FinalFile, line: u32) -> Option<u32> {
-    if !is_text(file) {
-        return None;
-    }
-    let n = file.blocks.partition_point(|block| block.news().end as u32 <= line);
-    if file.blocks.get(n).is_some_and(|block| block.new_start <= line) {
-        return None;
-    }
-    let before = n.checked_sub(1).map(|n| file.blocks[n]);
-    let (old, new) = before.map_or((0, 0), |b| (b.olds().end as u32, b.news().end as u32));
-    Some(line - new + old)
 }
 
 /// Changed lines in order, with the unions of all their stretches at hand.

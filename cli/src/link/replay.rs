@@ -20,7 +20,10 @@ use codeboost_schema::bytes::RepoPath;
 use codeboost_schema::ids::ObjectId;
 
 use crate::link::diff::Differ;
-use crate::link::history::{At, BlobError, BlobReader, Block, FileChange, History, Version};
+use crate::link::exact::{Exact, Text};
+use crate::link::history::{
+    At, BlobError, BlobReader, Block, FileChange, History, LineDiffs, Version,
+};
 use crate::link::lineage::Lineage;
 use crate::link::lines::{self, Interner};
 use crate::link::pair;
@@ -154,10 +157,13 @@ pub(crate) struct Replay<'a> {
     history: &'a History,
     lineage: &'a Lineage,
     reach: &'a Reach<'a>,
+    source: &'a dyn LineDiffs,
     reader: Box<dyn BlobReader + 'a>,
     differ: Differ,
-    /// Blocks that git's final diff has between two contents, used where a step is just that.
-    known: HashMap<(&'a ObjectId, &'a ObjectId), &'a [Block]>,
+    exact: Exact,
+    /// The final diff of files that have two texts, by their contents; used also where a step is
+    /// just that. `None`: not known yet.
+    final_blocks: HashMap<(ObjectId, ObjectId), Option<Rc<[Block]>>>,
     pub(crate) lines: Interner,
     pub(crate) sets: Sets,
     pub(crate) nodes: Vec<Node>,
@@ -206,21 +212,23 @@ impl<'a> Replay<'a> {
         history: &'a History,
         lineage: &'a Lineage,
         reach: &'a Reach<'a>,
-        reader: Box<dyn BlobReader + 'a>,
+        source: &'a dyn LineDiffs,
     ) -> Self {
         let finals = lineage.finals.iter().map(|n| &history.diff.files[*n as usize]);
-        let known = finals.filter_map(|file| {
+        let final_blocks = finals.filter_map(|file| {
             let (old, new) = (file.change.old.as_ref()?, file.change.new.as_ref()?);
-            let is_text = old.is_regular() && new.is_regular();
-            is_text.then_some(((&old.oid, &new.oid), file.blocks.as_slice()))
+            let blocks = file.blocks.as_deref().map(Rc::from);
+            file.change.has_lines().then(|| ((old.oid.clone(), new.oid.clone()), blocks))
         });
         Self {
             history,
             lineage,
             reach,
-            reader,
+            source,
+            reader: source.reader(),
             differ: Differ::default(),
-            known: known.collect(),
+            exact: Exact::default(),
+            final_blocks: final_blocks.collect(),
             lines: Interner::default(),
             sets: Sets::default(),
             nodes: Vec::new(),
@@ -255,6 +263,7 @@ impl<'a> Replay<'a> {
                 let state = self.lookup(&tree, &change.path, new)?;
                 tree.files.insert(change.path.clone(), state);
             }
+            self.set_final_blocks(change, &tree)?;
         }
         Ok(tree.files.into_iter().filter_map(|(path, state)| Some((path, state?))).collect())
     }
@@ -621,23 +630,91 @@ impl<'a> Replay<'a> {
             Some(Body::Text { numbers, entities, .. }) => (numbers.as_slice(), entities.as_slice()),
             Some(Body::Other { .. }) | None => (&[][..], &[][..]),
         };
-        let known = old.and_then(|old| self.known.get(&(&old.version.oid, &version.oid)).copied());
-        let made;
+        let new = Text { bytes: &bytes, numbers: &numbers };
+        let known = match old {
+            Some(old) => self.known_blocks(old, version, new)?,
+            None => None,
+        };
         let blocks = match known {
-            Some(blocks) if !old_entities.is_empty() && !numbers.is_empty() => blocks,
-            _ => {
-                made = self.differ.blocks(&self.lines, old_numbers, &numbers);
-                &made
-            }
+            Some(blocks) => blocks,
+            None => self.differ.blocks(&self.lines, old_numbers, &numbers).into(),
         };
         let mut old_at = 0;
-        for block in blocks {
+        for block in &*blocks {
             entities.extend_from_slice(&old_entities[old_at..block.old_start as usize]);
             old_at = block.olds().end;
             self.rewrite(node, block, old_numbers, old_entities, &numbers, &mut entities);
         }
         entities.extend_from_slice(&old_entities[old_at..]);
         Ok(Body::Text { bytes, numbers, entities })
+    }
+
+    /// The blocks of a step that is just what the final diff of a file is: the two must agree.
+    fn known_blocks(
+        &mut self,
+        old: &FileState,
+        version: &Version,
+        new: Text<'_>,
+    ) -> Result<Option<Rc<[Block]>>, BlobError> {
+        let pair = (old.version.oid.clone(), version.oid.clone());
+        let Body::Text { bytes, numbers, .. } = &old.body else { return Ok(None) };
+        let Some(known) = self.final_blocks.get(&pair) else { return Ok(None) };
+        if numbers.is_empty() || new.numbers.is_empty() || pair.0 == pair.1 {
+            return Ok(None);
+        }
+        if let Some(known) = known {
+            return Ok(Some(Rc::clone(known)));
+        }
+        let old = Text { bytes, numbers };
+        let blocks: Rc<[Block]> = match self.exact.blocks(&self.lines, old, new) {
+            Some(blocks) => blocks.into(),
+            None => self.source.blocks(&pair.0, &pair.1)?.into(),
+        };
+        self.final_blocks.insert(pair, Some(Rc::clone(&blocks)));
+        Ok(Some(blocks))
+    }
+
+    /// Works out the final diff of a file with two texts.
+    fn set_final_blocks(&mut self, change: &FileChange, tree: &Tree) -> Result<(), BlobError> {
+        let Some(version) = &change.new else { return Ok(()) };
+        let base = self.base_file_at(change.old_path()).map(|base| Rc::clone(&base.state));
+        let head = tree.files.get(&change.path).cloned().flatten();
+        if let (Some(old), Some(head)) = (base, head)
+            && change.old.is_some()
+            && let Body::Text { bytes, numbers, .. } = &head.body
+        {
+            self.known_blocks(&old, version, Text { bytes, numbers })?;
+        }
+        Ok(())
+    }
+
+    /// The final diff of a file, once everything is replayed.
+    pub(crate) fn final_blocks(&self, change: &FileChange, head: Option<&Body>) -> Rc<[Block]> {
+        if !change.has_lines() {
+            return Rc::from([]);
+        }
+        let base = self.base_file_at(change.old_path()).map(|base| &base.state.body);
+        let pair = match (&change.old, &change.new) {
+            (Some(old), Some(new)) => Some((old.oid.clone(), new.oid.clone())),
+            _ => None,
+        };
+        let known = pair.as_ref().and_then(|pair| self.final_blocks.get(pair)?.clone());
+        if let Some(known) = known {
+            return known;
+        }
+        // One side is empty, or there are no two texts.
+        let n_lines = |side: &Option<Version>, body: Option<&Body>| match (side, body) {
+            (Some(_), Some(Body::Text { numbers, .. })) => Some(numbers.len() as u32),
+            (Some(_), _) => None,
+            (None, _) => Some(0),
+        };
+        let is_same = pair.is_some_and(|(old, new)| old == new);
+        match (n_lines(&change.old, base), n_lines(&change.new, head)) {
+            (Some(old_lines), Some(new_lines)) if !is_same && old_lines + new_lines > 0 => {
+                Rc::from([Block { old_start: 0, old_lines, new_start: 0, new_lines }])
+            }
+            _ => Rc::from([]),
+        }
     }
 
     /// Replaces the old lines of a block by its new ones; equal ones stay what they are.

@@ -264,11 +264,12 @@ impl Splitter<'_, '_> {
         };
         let (n_old, n_new) = (n_lines(&old), n_lines(&new));
         let whole = [Block { old_start: 0, old_lines: n_old, new_start: 0, new_lines: n_new }];
+        let final_blocks = self.aligner.blocks(n);
         // A change of type has no lines in common.
         let blocks: &[Block] = match file.status {
             FileStatus::Type if n_old + n_new > 0 => &whole,
             FileStatus::Type => &[],
-            _ => &file.blocks,
+            _ => &final_blocks,
         };
         let empty = (Arc::new(Vec::new()), Starts::of(b""));
         let (old_text, old_starts) = old.as_ref().unwrap_or(&empty);

@@ -284,7 +284,8 @@ pub fn verify_diff(link: &Link, diff: &FinalDiff) -> Result<(), VerifyError> {
             continue;
         }
         let mut wanted = (Vec::new(), Vec::new());
-        for block in &file.blocks {
+        let Some(blocks) = &file.blocks else { return fail("git's diff of it is not known") };
+        for block in blocks {
             wanted.0.extend(block.olds().map(|line| line as u32));
             wanted.1.extend(block.news().map(|line| line as u32));
         }

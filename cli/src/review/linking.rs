@@ -11,7 +11,8 @@ use codeboost_schema::ledger::Ledger;
 use codeboost_schema::link::Link;
 use codeboost_schema::plan::Plan;
 
-use crate::git::read::{self, Objects, ReadError};
+use crate::git::range::{self, Source};
+use crate::git::read::{Objects, ReadError};
 use crate::git::repository::{Repository, RepositoryError};
 use crate::link::assemble::{self, LinkError, Options};
 use crate::output::Progress;
@@ -63,8 +64,13 @@ pub fn link_range(
         || ending.is_told() || budget.deadline.is_some_and(|deadline| begun.elapsed() > deadline);
     let link = || {
         let context = repository.context();
-        let history = read::history(context, objects, base, head, budget.max_commits)?;
-        let project = repository.project_config(base)?;
+        let source = Source::new(context, objects);
+        let mut history = range::history(&source, base, head, budget.max_commits)?;
+        if budget.max_lines.is_some() {
+            // How many lines there are is known before anything is replayed.
+            history.diff = range::final_diff(&source, base, head)?;
+        }
+        let project = repository.project_config_in(objects, base)?;
         let n_files = history.diff.files.len() as u64;
         let progress = Progress::new(&context.out, "linking", n_files, "files", begun);
         let options = Options {
@@ -73,7 +79,7 @@ pub fn link_range(
             is_over: Some(&is_over),
             progress: Some(&|done, _all| progress.tell(done)),
         };
-        let linked = assemble::link(&history, plan, ledger, objects, &options);
+        let linked = assemble::link(&history, plan, ledger, &source, &options);
         progress.end();
         Ok(linked?)
     };
