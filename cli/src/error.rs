@@ -555,12 +555,23 @@ impl From<ItemError> for Error {
             }),
             ItemError::Amendment { issue, .. } => refused()
                 .hint(format!(
-                    "declare them: codeboost plan edit {issue}, then codeboost plan approve {issue}"
+                    "declare them: codeboost plan amend {issue}, then codeboost plan approve {issue}"
                 ))
+                .hint(format!("or undo them: codeboost item undo {issue}"))
                 .hint(format!(
                     "or leave them to the review, where each has to be acknowledged: codeboost \
                      item go-on {issue}"
                 )),
+            ItemError::Proposed { issue, .. } => refused()
+                .hint(format!(
+                    "take what is proposed: codeboost plan amend {issue}, then codeboost plan \
+                     approve {issue}"
+                ))
+                .hint(format!("or write it yourself: codeboost plan edit {issue}"))
+                .hint(format!("or try again as the plan is: codeboost item go-on {issue}")),
+            ItemError::ChangedSince(_) => {
+                refused().hint("declare it with codeboost plan amend, or undo it by hand as an item")
+            }
             ItemError::NotPaused { issue, .. } => {
                 refused().hint(format!("see where it stands: codeboost status {issue}"))
             }

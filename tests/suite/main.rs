@@ -6,6 +6,7 @@
 mod support;
 
 mod agents;
+mod amend;
 mod apply;
 mod check;
 mod decisions;

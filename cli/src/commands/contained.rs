@@ -216,6 +216,6 @@ fn tell_proposal(context: &Context, issue: u64, item: &ItemId, report: &Report) 
         out.line(format!("  proposed text: {}", plain_line(&proposal.item_text)));
     }
     out.note(format!(
-        "Next: codeboost plan edit {issue}, codeboost plan approve {issue}, then execute again"
+        "Next: codeboost plan amend {issue} makes that the next revision; or plan edit {issue}"
     ));
 }

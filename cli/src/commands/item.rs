@@ -8,7 +8,7 @@ use codeboost_schema::ids::ItemId;
 use codeboost_schema::plan::{FileKind, Item};
 use serde_json::{Value, json};
 
-use crate::commands::{approved_plan, open};
+use crate::commands::{amend, approved_plan, open};
 use crate::context::Context;
 use crate::error::Result;
 use crate::execute::audit::quote;
@@ -50,10 +50,33 @@ enum Sub {
         /// Issue of the task; may be left out while one task is open
         issue: Option<u64>,
     },
-    /// Let a paused task go on: changes that no item declares are left to the review
+    /// Say that the plan is wrong for the item that has begun, with what it should say
     ///
-    /// A task pauses when an item changed a file that the plan does not declare. After this each
-    /// such change has to be acknowledged in the review.
+    /// The item is given up and nothing of it is kept; the task waits in needs amendment until a
+    /// revision is approved. The file is a report as report.schema.json has it, with a proposal.
+    ///
+    /// Example: codeboost item propose 412 report.json
+    Propose {
+        /// Issue of the task
+        issue: u64,
+        /// The report; - reads standard input
+        file: String,
+    },
+    /// Undo what an item changed beside its files
+    ///
+    /// A commit of that item puts the files back to what they were when it began. What it did stays
+    /// in the history and in the record.
+    ///
+    /// Example: codeboost item undo 412
+    Undo {
+        /// Issue of the task; may be left out while one task is open
+        issue: Option<u64>,
+    },
+    /// Let a paused task go on as its plan is
+    ///
+    /// A task pauses when an item changed a file that the plan does not declare: after this each
+    /// such change has to be acknowledged in the review. It pauses too when whoever works on an item
+    /// says that the plan is wrong: after this the item can begin again.
     ///
     /// Example: codeboost item go-on 412
     GoOn {
@@ -134,6 +157,8 @@ pub(crate) fn run(context: &Context, args: &ItemArgs) -> Result {
         Sub::Begin(args) => begin(context, args),
         Sub::End(args) => end(context, args),
         Sub::List { issue } => list(context, *issue),
+        Sub::Propose { issue, file } => amend::propose(context, *issue, file),
+        Sub::Undo { issue } => amend::undo(context, *issue),
         Sub::GoOn { issue } => go_on(context, *issue),
         Sub::Abandon { issue, item } => abandon(context, *issue, item.as_ref()),
     }
@@ -281,8 +306,8 @@ pub(crate) fn ended_outcome(ended: &Ended) -> Outcome {
 
 /// Shows people what an item came to.
 pub(crate) fn tell_ended(context: &Context, ended: &Ended) {
-    let out = &context.out;
     let item = &ended.workspace.item;
+    let out = &context.out;
     let mut rows: Vec<[String; 2]> = Vec::new();
     match &ended.what {
         What::Refused(violations) => {
@@ -354,7 +379,6 @@ const MAX_SHOWN: usize = 20;
 fn next_words(ended: &Ended) -> String {
     use crate::task::TaskState;
     let issue = ended.task.issue;
-    let item = &ended.workspace.item;
     if matches!(ended.what, What::Refused(_)) {
         return format!(
             "Next: mend it and run codeboost item end {issue}, or codeboost item abandon {issue}"
@@ -363,9 +387,10 @@ fn next_words(ended: &Ended) -> String {
     match ended.task.state {
         TaskState::NeedsAmendment => format!(
             "The task waits for you in needs amendment. Next, one of:\n  \
-             declare the change: codeboost plan edit {issue}, then codeboost plan approve {issue}\n  \
-             leave it to the review: codeboost item go-on {issue}\n  \
-             undo it: codeboost item go-on {issue}, then codeboost item begin {issue} {item}"
+             declare the change: codeboost plan amend {issue}, then codeboost plan approve {issue}\n  \
+             give it to an item of its own: codeboost plan amend {issue} --split\n  \
+             undo it: codeboost item undo {issue}\n  \
+             leave it to the review: codeboost item go-on {issue}"
         ),
         TaskState::InReview => format!(
             "Every item is carried out.\n\

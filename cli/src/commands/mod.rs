@@ -13,6 +13,7 @@ use crate::forge::local::{Local, LocalOptions};
 use crate::git::repository::Repository;
 use crate::store::{Store, TaskRow};
 
+mod amend;
 pub mod apply;
 pub mod check;
 mod contained;

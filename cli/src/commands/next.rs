@@ -55,7 +55,7 @@ pub(crate) fn next(
             Some(_) => Some(format!("codeboost run {issue}")),
             None => None,
         },
-        TaskState::NeedsAmendment => Some(format!("codeboost item go-on {issue}")),
+        TaskState::NeedsAmendment => Some(format!("codeboost plan amend {issue}")),
         TaskState::Merging => Some(format!("codeboost merge {issue}")),
         _ => None,
     })

@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 
-use codeboost_schema::ids::{CommitId, ObjectId};
+use codeboost_schema::ids::{CommitId, ItemId, ObjectId};
 use codeboost_schema::plan::Item;
 use jiff::Timestamp;
 
@@ -105,6 +105,14 @@ pub fn make(
 pub fn message(item: &Item, revision: u64) -> String {
     let title = neutral_title(&item.title);
     format!("{id}: {title}\n\nPlan-Item: {id}\nPlan-Revision: r{revision}\n", id = item.id)
+}
+
+/// The message of a commit that puts back what an item changed beside its files.
+#[must_use]
+pub fn undo_message(item: &ItemId, revision: u64) -> String {
+    format!(
+        "{item}: undo what it does not declare\n\nPlan-Item: {item}\nPlan-Revision: r{revision}\n"
+    )
 }
 
 fn neutral_title(title: &str) -> String {

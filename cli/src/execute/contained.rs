@@ -20,13 +20,14 @@ use std::path::{Path, PathBuf};
 
 use codeboost_schema::ids::{Digest, ItemId};
 use codeboost_schema::plan::{Item, Plan};
-use codeboost_schema::report::{self, Report, ReportOutcome};
+use codeboost_schema::report::{self, Report};
 use serde_json::json;
 
 use crate::agent::asked::Command;
 use crate::agent::invoke::{self, Ask, Failure, Host, Invoked};
 use crate::agent::prompt::Reader;
 use crate::agent::vendor::{Phase, SignedIn, Vendor};
+use crate::execute::amend;
 use crate::execute::item::{
     self, BeginOptions, Begun, EndOptions, Ended, ItemError, OutOfScope, Site, What,
 };
@@ -257,9 +258,14 @@ impl One<'_> {
             }
         };
         tell(Progress::Reported(&report));
-        if report.outcome == ReportOutcome::NeedsAmendment {
-            let reason = format!("{} says that the plan is wrong for {id}", agent.vendor.name());
-            item::give_up(site, lease, row, TaskState::NeedsAmendment, &reason)?;
+        if let Some(proposal) = &report.proposal {
+            amend::propose(
+                site,
+                lease,
+                row,
+                proposal,
+                Actor::Agent(agent.vendor.name().to_owned()),
+            )?;
             remove_workspace(&row.folder);
             return Ok(Some(Carried::NeedsAmendment(id.clone(), Box::new(report))));
         }

@@ -31,6 +31,7 @@ use codeboost_schema::plan::{CheckKind, FileKind, Item, Plan};
 
 use crate::agent::prompt;
 use crate::agent::replay::ReplayError;
+use crate::execute::amend::{self, Proposed, Undeclared};
 use crate::execute::audit::{self, Audit, Violation};
 use crate::execute::commit::{self, CommitError, NewCommit};
 use crate::execute::manifest::{self, Manifest, Options, Spool};
@@ -208,6 +209,21 @@ pub enum ItemError {
         /// The paths with their items, quoted.
         paths: Vec<String>,
     },
+    /// The plan is said to be wrong, and nobody decided on that yet.
+    #[error("{by} says that r{revision} is wrong for {item}, and it is still the approved plan")]
+    Proposed {
+        /// The issue.
+        issue: u64,
+        /// The item that could not be carried out.
+        item: ItemId,
+        /// The revision.
+        revision: u64,
+        /// Who says so.
+        by: String,
+    },
+    /// A file that is to be put back was changed by others.
+    #[error("{0} was changed again since")]
+    ChangedSince(String),
     /// A workspace is open already.
     #[error("{item} has begun already, in {}", folder.display())]
     Open {
@@ -221,7 +237,7 @@ pub enum ItemError {
         folder: PathBuf,
     },
     /// The task is not paused.
-    #[error("the task for issue #{issue} is {state}, not paused for changes out of scope")]
+    #[error("the task for issue #{issue} is {state}, and does not wait for that")]
     NotPaused {
         /// The issue.
         issue: u64,
@@ -611,7 +627,8 @@ pub fn end(
     Ok(ended(What::Committed { commit_id, changes, out_of_scope }, task, kept))
 }
 
-/// Lets a task go on that is paused for changes that no item declares: they are left to the review.
+/// Lets a task go on that is paused: changes that no item declares are left to the review, and what
+/// is proposed for the plan is not followed.
 ///
 /// # Errors
 /// [`ItemError::NotPaused`] when it is not.
@@ -624,7 +641,12 @@ pub fn go_on(site: Site<'_>, lease: &Lease, plan: &Plan) -> Result<TaskRow, Item
     let done = done_items(site, &task)?;
     let is_whole = plan.items.iter().all(|item| done.contains_key(&item.id));
     let state = if is_whole { TaskState::InReview } else { TaskState::Queued };
-    let reason = "changes that no item declares are left to the review";
+    let reason = match amend::proposed(site, &task, plan.revision)? {
+        Some(proposed) => {
+            &format!("{} is to be carried out as r{} says", proposed.item, plan.revision)
+        }
+        None => "changes that no item declares are left to the review",
+    };
     Ok(site.store.write(|tx| tx.set_task_state(&task, state, reason, Actor::Person))?)
 }
 
@@ -839,12 +861,21 @@ fn require_workable(
         | TaskState::InReview
         | TaskState::NeedsHuman
         | TaskState::MergeBlocked => Ok(()),
-        TaskState::NeedsAmendment if out_of_scope == OutOfScope::GoOn => Ok(()),
         TaskState::NeedsAmendment => {
-            let paths = undeclared(site, objects, task, plan)?;
-            if paths.is_empty() {
+            if let Some(Proposed { item, revision, by, .. }) =
+                amend::proposed(site, task, plan.revision)?
+            {
+                return Err(ItemError::Proposed { issue: task.issue, item, revision, by });
+            }
+            if out_of_scope == OutOfScope::GoOn {
                 return Ok(());
             }
+            let changes = amend::undeclared(site, objects, task, plan)?;
+            if changes.is_empty() {
+                return Ok(());
+            }
+            let mut paths: Vec<String> = changes.iter().map(Undeclared::words).collect();
+            paths.sort();
             Err(ItemError::Amendment { issue: task.issue, paths })
         }
         TaskState::NeedsApproval
@@ -857,37 +888,6 @@ fn require_workable(
             reason: task.reason.clone(),
         }),
     }
-}
-
-/// The out-of-scope changes of a task that are still there and that the plan does not declare.
-fn undeclared(
-    site: Site<'_>,
-    objects: &Objects,
-    task: &TaskRow,
-    plan: &Plan,
-) -> Result<Vec<String>, ItemError> {
-    let head_commit_id = head(site, task)?;
-    let rows = site.store.read(|tx| tx.workspaces(task.id))?;
-    let mut found = Vec::new();
-    for row in rows.iter().filter(|row| row.state == WorkspaceState::Committed) {
-        let item = plan.item(&row.item);
-        for path in &row.out_of_scope {
-            let is_declared = item.is_some_and(|item| {
-                audit::declared_paths(item).any(|declared| declared.as_bytes() == path.as_bytes())
-            });
-            // Put back to what it was before the item, or before any: nothing is left to declare.
-            let first = rows.iter().find(|row| row.out_of_scope.contains(path)).unwrap_or(row);
-            let now = objects.entry(&head_commit_id, path)?;
-            let is_reverted = now == objects.entry(&row.start_commit_id, path)?
-                || now == objects.entry(&first.start_commit_id, path)?;
-            if !is_declared && !is_reverted {
-                found.push(format!("{} ({})", audit::quote(path.as_bytes()), row.item));
-            }
-        }
-    }
-    found.sort();
-    found.dedup();
-    Ok(found)
 }
 
 /// The items that have a result, with their commits in the range of the task; none for an item
@@ -925,7 +925,7 @@ fn left(plan: &Plan, item: &ItemId, done: &BTreeMap<ItemId, Vec<CommitId>>) -> V
 }
 
 /// Where a task goes when an item has a result. `done`: the others that have one.
-fn state_after(
+pub(super) fn state_after(
     plan: &Plan,
     item: &ItemId,
     done: &BTreeMap<ItemId, Vec<CommitId>>,
@@ -939,7 +939,7 @@ fn state_after(
 }
 
 /// Moves the task to a state, unless it is there or can't go there.
-fn set_state(
+pub(super) fn set_state(
     tx: &crate::store::WriteTx<'_>,
     task: &TaskRow,
     state: TaskState,

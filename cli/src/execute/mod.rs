@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`amend`] | what a wrong plan waits for, and the ways on |
 //! | [`check`] | runs the approved commands on this machine |
 //! | [`contained`] | carries out a plan with a vendor's tool in containers |
 //! | [`item`] | one item from its beginning to its end |
@@ -11,6 +12,7 @@
 //! | [`audit`] | judges it: safety first, then scope |
 //! | [`commit`] | makes the commit, in our own repository |
 
+pub mod amend;
 pub mod audit;
 pub mod check;
 pub mod commit;

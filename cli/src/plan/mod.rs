@@ -2,6 +2,7 @@
 //!
 //! | module | does |
 //! |---|---|
+//! | [`amend`] | the next revision from what turned out to be missing in this one |
 //! | [`read`] | bytes to a plan: parser, version, schema |
 //! | [`diff`] | what changed between two plans, and which approvals that costs |
 //! | [`forecast`] | which changes will probably have several owners |
@@ -16,6 +17,7 @@
 //! Everything here is a rule: plain data in, plain data out. Trees of git, the file system's
 //! notion of equal paths and the allowed commands are given by the caller.
 
+pub mod amend;
 pub mod diff;
 pub mod forecast;
 pub mod judge;

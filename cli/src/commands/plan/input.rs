@@ -61,7 +61,7 @@ impl Input {
     }
 
     /// Reads JSON from a file, or from standard input for `-`, whatever its name ends with.
-    pub(super) fn read_json(context: &Context, file: &str) -> Result<Self> {
+    pub(in crate::commands) fn read_json(context: &Context, file: &str) -> Result<Self> {
         Self::read(context, file, &SyntaxArgs { syntax: Some(SyntaxName::Json) })
     }
 

@@ -6,6 +6,7 @@ use crate::context::Context;
 use crate::error::Result;
 
 mod allowed;
+mod amend;
 mod answer;
 mod approve;
 mod check;
@@ -74,6 +75,13 @@ enum What {
     ///
     /// Example: codeboost plan edit 412
     Edit(edit::EditArgs),
+    /// Make the next revision from what a paused task waits for
+    ///
+    /// Whoever carried out an item said what the plan should say instead, or changed files that it
+    /// does not declare. The revision counts once it is approved.
+    ///
+    /// Example: codeboost plan amend 412
+    Amend(amend::AmendArgs),
     /// Take suggested edits from an assistant's answer in a file
     ///
     /// Each edit is tried by itself; when one fails the whole answer is refused.
@@ -125,6 +133,7 @@ pub(crate) fn run(context: &Context, args: &PlanArgs) -> Result {
         What::Diff(args) => diff::run(context, args),
         What::Approve(args) => approve::run(context, args),
         What::Edit(args) => edit::run(context, args),
+        What::Amend(args) => amend::run(context, args),
         What::Suggest(args) => suggest::run(context, args),
         What::Answer(args) => answer::run(context, args),
         What::Threads(args) => threads::list(context, args),

@@ -79,22 +79,38 @@ pub fn try_edit(
         return Err(payload);
     }
     let made = apply(plan, edit).map_err(|problem| vec![*problem])?;
-    let value = serde_json::to_value(&made).map_err(|error| {
+    match require_fine(&made, version, judge) {
+        Ok(()) => Ok(made),
+        Err(mut problems) => {
+            for problem in &mut problems {
+                if edit.op == Op::SetField && problem.code == Code::Schema {
+                    problem.code = Code::EditCheck;
+                    problem.pointer = "/value".into();
+                }
+            }
+            Err(problems)
+        }
+    }
+}
+
+/// Holds a plan that was made from another one to its shape, and to what it means.
+///
+/// # Errors
+/// The failures; of its meaning only when its shape is right.
+pub fn require_fine(
+    made: &Plan,
+    version: &Version,
+    judge: impl Fn(&Plan) -> Vec<Problem>,
+) -> Result<(), Vec<Problem>> {
+    let value = serde_json::to_value(made).map_err(|error| {
         vec![Problem::new(Code::Schema, "", error.to_string(), "a plan is JSON (2.2)", "")]
     })?;
     let violations = version.plan_violations(&value);
     if !violations.is_empty() {
-        let mut problems = shape::problems(&value, violations);
-        if edit.op == Op::SetField {
-            for problem in &mut problems {
-                problem.code = Code::EditCheck;
-                problem.pointer = "/value".into();
-            }
-        }
-        return Err(problems);
+        return Err(shape::problems(&value, violations));
     }
-    let failures: Vec<_> = judge(&made).into_iter().filter(Problem::is_failure).collect();
-    if failures.is_empty() { Ok(made) } else { Err(failures) }
+    let failures: Vec<_> = judge(made).into_iter().filter(Problem::is_failure).collect();
+    if failures.is_empty() { Ok(()) } else { Err(failures) }
 }
 
 /// Whether exactly the fields are there that the operation uses.
