@@ -3,12 +3,13 @@
 //! Rules only: the facts come in, the blockers go out, in the order in which a person works
 //! through them. There is no way around a blocker. What is not known blocks like what is wrong.
 
-use codeboost_schema::bytes::RepoBytes;
+use codeboost_schema::bytes::{RepoBytes, as_base64};
 use codeboost_schema::canonical;
 use codeboost_schema::form::ApprovalState;
 use codeboost_schema::ids::{CommitId, Digest, ItemId};
 use codeboost_schema::link::Row;
 use codeboost_schema::plan::{CheckKind, Item};
+use serde::Serialize;
 
 use crate::config::EvidenceSource;
 use crate::plan::v1::tokenize;
@@ -123,7 +124,7 @@ pub struct ItemFacts {
 }
 
 /// Whether a branch still names the commit that was linked.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Tip {
     /// It does.
     Same,
@@ -169,7 +170,7 @@ pub enum Tests {
 }
 
 /// Evidence: one run of one `cmd` check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CheckResult {
     /// The item whose check it is.
     pub item: ItemId,
@@ -184,6 +185,7 @@ pub struct CheckResult {
     /// Whether it ended with exit code 0.
     pub passed: bool,
     /// What it wrote, bounded.
+    #[serde(serialize_with = "as_base64")]
     pub output: RepoBytes,
 }
 

@@ -33,6 +33,21 @@ fn search_path(context: &Context) -> OsString {
     std::env::join_paths(absolute).unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into())
 }
 
+/// What tells this build of the program and the git that it runs from others, for naming what they
+/// made: of both files how long they are and when they were written. `None` when that can't be told.
+#[must_use]
+pub fn stamp(context: &Context) -> Option<String> {
+    use std::os::unix::fs::MetadataExt as _;
+    let git = std::env::split_paths(&search_path(context))
+        .filter_map(|folder| std::fs::metadata(folder.join("git")).ok())
+        .find(|meta| meta.is_file())?;
+    let program = std::env::current_exe().and_then(std::fs::metadata).ok()?;
+    let of = |meta: &std::fs::Metadata| {
+        format!("{} {}.{:09}", meta.len(), meta.mtime(), meta.mtime_nsec())
+    };
+    Some(format!("{} {}", of(&program), of(&git)))
+}
+
 /// What a program may use before it is ended.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {

@@ -6,6 +6,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
+use codeboost_schema::ids::Digest;
 use rustix::fs::OFlags;
 use tempfile::NamedTempFile;
 
@@ -162,6 +163,13 @@ pub fn read(path: &Path, max_bytes: usize) -> Result<Vec<u8>, FileError> {
     let fail = |source| FileError::new("read", path, source);
     let file = open(path, OFlags::empty()).map_err(fail)?;
     whole(file, max_bytes).map_err(fail)
+}
+
+/// Digest of a file of ours; `None` where there is none that can be read.
+#[must_use]
+pub fn digest(path: &Path) -> Option<Digest> {
+    let file = open(path, OFlags::empty()).ok()?;
+    Digest::of_all(file.take(MAX_OUTPUT as u64)).ok()
 }
 
 /// Reads as [`read()`] does, and follows no link in the path's last place.

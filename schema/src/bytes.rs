@@ -11,8 +11,8 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::Serialize;
 use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
 
 /// Bytes as they stand in a repository: a path, a text, a link target, a quote.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -113,6 +113,18 @@ pub fn put_opt<S: SerializeStruct>(
         Some(bytes) => put(out, key, key_b64, bytes),
         None => out.serialize_field(key, &None::<()>),
     }
+}
+
+/// Writes base64 of the bytes, or null: for values whose digest is all that anybody reads.
+///
+/// # Errors
+/// Whatever the serializer answers.
+pub fn as_base64<'a, S: Serializer>(
+    bytes: impl Into<Option<&'a RepoBytes>>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    let text = bytes.into().map(RepoBytes::canonical);
+    text.serialize(serializer)
 }
 
 /// Joins the two forms of a read field. `Ok(None)` when both are absent or null.

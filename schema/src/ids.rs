@@ -134,10 +134,32 @@ impl Digest {
     #[must_use]
     pub fn of(bytes: &[u8]) -> Self {
         use sha2::Digest as _;
+        Self::from_raw(&sha2::Sha256::digest(bytes))
+    }
+
+    /// SHA-256 of all that a reader gives, without holding it.
+    ///
+    /// # Errors
+    /// Whatever the reader answers.
+    pub fn of_all(mut reader: impl std::io::Read) -> std::io::Result<Self> {
+        use sha2::Digest as _;
+        let mut hasher = sha2::Sha256::new();
+        let mut piece = vec![0; 1 << 16];
+        loop {
+            match reader.read(&mut piece) {
+                Ok(0) => return Ok(Self::from_raw(&hasher.finalize())),
+                Ok(n) => hasher.update(&piece[..n]),
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn from_raw(raw: &[u8]) -> Self {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let mut text = String::with_capacity(71);
         text.push_str("sha256:");
-        for byte in sha2::Sha256::digest(bytes) {
+        for byte in raw {
             text.push(char::from(DIGITS[usize::from(byte >> 4)]));
             text.push(char::from(DIGITS[usize::from(byte & 15)]));
         }

@@ -2,7 +2,9 @@
 //!
 //! Only codeboost writes it. Keys may be added within a version; none changes its meaning.
 
-use serde::Serialize;
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
 
 use crate::ids::{CommitId, ItemId, SegmentKey};
 
@@ -63,7 +65,7 @@ pub struct PlanRevisions {
 }
 
 /// Where a review stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReviewStatus {
     /// In the order of the plan.
     pub items: Vec<ItemStatus>,
@@ -76,20 +78,20 @@ pub struct ReviewStatus {
 }
 
 /// Where one item stands.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ItemStatus {
     /// Its id.
     pub item: ItemId,
     /// Its title.
     pub title: String,
     /// The contract's word: `unreviewed`, `approved` or `stale`.
-    pub approval: &'static str,
+    pub approval: Cow<'static, str>,
     /// The contract's word: `passed`, `failed`, `not run`, `out of date` or `none defined`.
-    pub tests: &'static str,
+    pub tests: Cow<'static, str>,
 }
 
 /// How many segments stand where.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SegmentCounts {
     /// All of them.
     pub total: u64,
@@ -104,23 +106,23 @@ pub struct SegmentCounts {
 }
 
 /// A choice in force.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChoiceStatus {
     /// Id of the segment.
     pub segment: u32,
     /// Its key.
     pub key: SegmentKey,
     /// `accepted` or `assigned`.
-    pub choice: &'static str,
+    pub choice: Cow<'static, str>,
     /// The item that it was assigned to.
     pub item: Option<ItemId>,
 }
 
 /// Something that forbids the merge.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BlockerStatus {
     /// A fixed word per kind.
-    pub code: &'static str,
+    pub code: Cow<'static, str>,
     /// For people, as an instruction.
     pub words: String,
 }
@@ -140,7 +142,7 @@ pub struct RefStatus {
 }
 
 /// Who made the commits of a task.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitCounts {
     /// All of them.
     pub total: u64,
@@ -184,17 +186,20 @@ mod tests {
                     items: vec![ItemStatus {
                         item: ItemId::parse("P1").expect("an item"),
                         title: "Retry".into(),
-                        approval: "stale",
-                        tests: "none defined",
+                        approval: "stale".into(),
+                        tests: "none defined".into(),
                     }],
                     segments: SegmentCounts { total: 1, accepted: 1, ..Default::default() },
                     choices: vec![ChoiceStatus {
                         segment: 0,
                         key: SegmentKey::of(b"a segment"),
-                        choice: "accepted",
+                        choice: "accepted".into(),
                         item: None,
                     }],
-                    blockers: vec![BlockerStatus { code: "stale", words: "Review P1".into() }],
+                    blockers: vec![BlockerStatus {
+                        code: "stale".into(),
+                        words: "Review P1".into(),
+                    }],
                 }),
                 review_unknown: None,
                 next: Some("codeboost review 412".into()),

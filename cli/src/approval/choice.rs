@@ -10,9 +10,10 @@ use std::collections::{BTreeMap, HashMap};
 use codeboost_schema::ids::{ItemId, SegmentKey};
 use codeboost_schema::link::{FileEntry, Link, Row, Scope, Segment, Tag, segment_key};
 use codeboost_schema::plan::Plan;
+use serde::Serialize;
 
 /// What a person chose for one ambiguous or unplanned segment.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub enum Choice {
     /// It belongs to this item.
     Assigned(ItemId),

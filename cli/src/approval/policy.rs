@@ -10,7 +10,7 @@ use codeboost_schema::form::ApprovalState;
 use serde::{Deserialize, Serialize};
 
 /// Who must approve.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Policy {
     /// How many reviewers must approve each item; 1 or more.
     pub required: u32,

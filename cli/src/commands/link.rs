@@ -8,9 +8,9 @@ use clap::Args;
 use codeboost_schema::canonical;
 use codeboost_schema::ids::{CommitId, Digest};
 use codeboost_schema::ledger::Ledger;
-use codeboost_schema::link::{Link, Row};
+use codeboost_schema::link::{Link, Row, RowSummary};
 use codeboost_schema::plan::Plan;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::bundle::GENERATOR;
 use crate::commands::open;
@@ -25,8 +25,10 @@ use crate::git::repository::Repository;
 use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_json, plain_line};
 use crate::plan;
+use crate::process;
 use crate::review::linking::{Budget, link_range};
-use crate::review::read::{self as review, Loaded};
+use crate::review::read::follow;
+use crate::review::sources::Reading;
 use crate::stage;
 use crate::store::Store;
 
@@ -109,26 +111,27 @@ fn of_task(context: &Context, args: &LinkArgs) -> Result {
     }
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(args.issue))?;
-    let task = review::follow(&repository, &store, task)?;
-    let loaded = review::read(&repository, &store, &task)?;
-    let link = &loaded.review.inputs.link;
+    let task = follow(&repository, &store, task)?;
+    let reading = Reading::of(&repository, &store, &task)?;
     if args.verify {
+        let link = &reading.loaded()?.review.inputs.link;
         let path = match &args.output {
             Some(path) => context.path(path),
             None => repository.task_folder(task.issue)?.join("link.json"),
         };
         let objects = Objects::open(repository.git())?;
-        let plan = &loaded.review.inputs.plan;
+        let plan = &reading.sources().plan;
         // The ledger is at hand, so who owns what can be held against it too.
         let expected = to_json(link);
         let pair = (&link.base, &link.head);
         return verify(context, &path, &objects, pair, plan, Some(&expected));
     }
     if let Some(path) = &args.output {
-        return put(context, link, path);
+        return put(context, &reading.loaded()?.review.inputs.link, path);
     }
-    let made = make(&repository, &store, &loaded)?;
-    report(context, link, &made.path, made.wrote);
+    let made = make(&repository, &store, &reading)?;
+    let facts = reading.known("link", &(), |loaded| Facts::of(&loaded.review.inputs.link))?;
+    report(context, &facts, &made.path, made.wrote);
     Ok(Outcome::Done)
 }
 
@@ -144,29 +147,35 @@ pub(crate) struct Made {
 pub(crate) fn make(
     repository: &Repository<'_>,
     store: &Store<'_>,
-    loaded: &Loaded,
+    reading: &Reading<'_>,
 ) -> Result<Made> {
-    let inputs = &loaded.review.inputs;
-    let folder = repository.task_folder(inputs.task.issue)?;
-    let ledger = serde_json::to_string_pretty(&loaded.ledger()).expect("ledgers always serialize");
+    let sources = reading.sources();
+    let folder = repository.task_folder(sources.task.issue)?;
+    let ledger = serde_json::to_string_pretty(&sources.ledger()).expect("ledgers always serialize");
     let ledger = ledger + "\n";
-    let link = to_json(&inputs.link);
     let mut wrote = stage::write_if_changed(
         &folder.join("plan.yaml"),
-        plan::write::to_yaml(&inputs.plan).as_bytes(),
+        plan::write::to_yaml(&sources.plan).as_bytes(),
     )?;
     wrote |= stage::write_if_changed(&folder.join("ledger.json"), ledger.as_bytes())?;
     let path = folder.join("link.json");
-    wrote |= stage::write_if_changed(&path, &link)?;
     let made_from = canonical::digest(&serde_json::json!({
-        "generator": GENERATOR, "base": inputs.link.base, "head": inputs.link.head,
-        "plan": inputs.link.plan.digest, "ledger": Digest::of(ledger.as_bytes()),
+        "generator": GENERATOR, "program": process::stamp(repository.context()),
+        "base": sources.base, "head": sources.head,
+        "plan": sources.plan.digest(), "ledger": Digest::of(ledger.as_bytes()),
     }));
-    let outputs = Digest::of(&link);
-    let task = inputs.task.id;
-    if !store.read(|tx| tx.stage_is_current(task, STAGE, &made_from, Some(&outputs)))? {
-        store.write(|tx| tx.put_stage(&inputs.task, STAGE, &made_from, &outputs))?;
+    let there = stage::digest(&path);
+    let task = sources.task.id;
+    if store.read(|tx| tx.stage_is_current(task, STAGE, &made_from, there.as_ref()))? {
+        return Ok(Made { path, wrote });
     }
+    let link = to_json(&reading.loaded()?.review.inputs.link);
+    let outputs = Digest::of(&link);
+    if there.as_ref() != Some(&outputs) {
+        stage::write(&path, &link)?;
+        wrote = true;
+    }
+    store.write(|tx| tx.put_stage(&sources.task, STAGE, &made_from, &outputs))?;
     Ok(Made { path, wrote })
 }
 
@@ -180,7 +189,7 @@ fn put(context: &Context, link: &Link, output: &Path) -> Result {
         return Ok(Outcome::Done);
     }
     let wrote = stage::write_again(&context.path(output), |out| write_json(link, out))?;
-    report(context, link, output, wrote);
+    report(context, &Facts::of(link), output, wrote);
     Ok(Outcome::Done)
 }
 
@@ -307,6 +316,30 @@ fn verify(
     Ok(Outcome::Done)
 }
 
+/// What is said about a link.
+#[derive(Serialize, Deserialize)]
+struct Facts {
+    base: CommitId,
+    head: CommitId,
+    files: usize,
+    segments: usize,
+    rows: Vec<RowSummary>,
+    renames_skipped: bool,
+}
+
+impl Facts {
+    fn of(link: &Link) -> Self {
+        Self {
+            base: link.base.clone(),
+            head: link.head.clone(),
+            files: link.files.len(),
+            segments: link.segments.len(),
+            rows: link.rows.clone(),
+            renames_skipped: link.diff.renames_skipped,
+        }
+    }
+}
+
 #[derive(Serialize)]
 struct Summary<'a> {
     output: String,
@@ -315,23 +348,23 @@ struct Summary<'a> {
     head: &'a CommitId,
     files: usize,
     segments: usize,
-    rows: &'a [codeboost_schema::link::RowSummary],
+    rows: &'a [RowSummary],
 }
 
-fn report(context: &Context, link: &Link, output: &Path, wrote: bool) {
+fn report(context: &Context, facts: &Facts, output: &Path, wrote: bool) {
     if context.out.is_json() {
         context.out.json(&Summary {
             output: output.display().to_string(),
             wrote,
-            base: &link.base,
-            head: &link.head,
-            files: link.files.len(),
-            segments: link.segments.len(),
-            rows: &link.rows,
+            base: &facts.base,
+            head: &facts.head,
+            files: facts.files,
+            segments: facts.segments,
+            rows: &facts.rows,
         });
         return;
     }
-    for row in link.rows.iter().filter(|row| row.changes > 0 || matches!(row.row, Row::Item(_))) {
+    for row in facts.rows.iter().filter(|row| row.changes > 0 || matches!(row.row, Row::Item(_))) {
         let changes = counted(row.changes, "change");
         let mut line = format!("{:<9}  {changes}, +{} -{}", row.row, row.added, row.removed);
         if row.attributed == Some(codeboost_schema::link::Attributed::Ambiguous) {
@@ -342,7 +375,7 @@ fn report(context: &Context, link: &Link, output: &Path, wrote: bool) {
         }
         context.out.line(line);
     }
-    if link.diff.renames_skipped {
+    if facts.renames_skipped {
         context.out.warn("too many files were added and removed: similar ones were not paired");
     }
     let state = if wrote { "written" } else { "unchanged" };

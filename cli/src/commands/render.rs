@@ -17,7 +17,7 @@ use crate::commands::plan::input::{Input, SyntaxArgs};
 use crate::commands::plan::render::{self as plan_page, RenderArgs as RenderPlanArgs};
 use crate::commands::plan::report::Report;
 use crate::commands::{open, site};
-use crate::config::PageLimits;
+use crate::config::{Config, PageLimits};
 use crate::context::{Context, time_text};
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
@@ -28,9 +28,10 @@ use crate::link::verify::{verify_diff, verify_link};
 use crate::output::{counted, plain_line};
 use crate::review::form::sign;
 use crate::review::read::{self, Loaded, ReviewError};
+use crate::review::sources::Reading;
 use crate::review::uuid;
 use crate::stage;
-use crate::store::{FormKey, Store, TaskRow};
+use crate::store::{FormKey, Store};
 
 /// Arguments of `render`.
 #[derive(Debug, Args)]
@@ -131,17 +132,17 @@ fn of_task(context: &Context, args: &RenderArgs, issue: Option<u64>) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(issue))?;
     let task = read::follow(&repository, &store, task)?;
-    let mut loaded = match read::read(&repository, &store, &task) {
+    let reading = match Reading::of(&repository, &store, &task) {
         // Before there are changes to review there is a plan to review.
         Err(ReviewError::NoPlan { newest: Some(_), .. }) => {
             let issue = Some(task.issue);
             return plan_page::run(context, &RenderPlanArgs { issue, output: args.output.clone() });
         }
-        loaded => loaded?,
+        reading => reading?,
     };
     let output = args.output.as_ref().map(|path| context.path(path));
-    loaded.config.page = args.limits(loaded.config.page);
-    let page = make(context, &repository, &store, &loaded, output)?;
+    let limits = args.limits(reading.sources().beside.config.page);
+    let page = make(context, &repository, &store, &reading, limits, output)?;
     tell(context, &page.path, &page.digest, page.wrote, page.read_only.as_deref());
     Ok(Outcome::Done)
 }
@@ -158,15 +159,17 @@ pub(crate) struct Page {
     pub(crate) read_only: Option<String>,
 }
 
-/// Brings the page of a task up to date; `output` is another place than its own.
+/// Brings the page of a task up to date; `output` is another place than its own, `limits` may be
+/// others than the configuration's.
 pub(crate) fn make(
     context: &Context,
     repository: &Repository<'_>,
     store: &Store<'_>,
-    loaded: &Loaded,
+    reading: &Reading<'_>,
+    limits: PageLimits,
     output: Option<PathBuf>,
 ) -> Result<Page> {
-    let task = &loaded.review.inputs.task;
+    let task = &reading.sources().task;
     let key = store.key()?;
     let read_only = match &key {
         _ if task.state.is_closed() => Some(format!("the task is {}", task.state)),
@@ -180,15 +183,16 @@ pub(crate) fn make(
         None => repository.task_folder(task.issue)?.join("review.html"),
     };
     let source_date = context.source_date_epoch().map(time_text);
-    let inputs = inputs_digest(loaded, key.as_ref(), source_date.as_deref(), repository)?;
-    let old = stage::read(&path, stage::MAX_OUTPUT).ok().map(|bytes| Digest::of(&bytes));
+    let inputs = inputs_digest(reading, limits, key.as_ref(), source_date.as_deref(), repository);
+    let old = stage::digest(&path);
     if own_place
         && let Some(old) = &old
         && store.read(|tx| tx.stage_is_current(task.id, STAGE, &inputs, Some(old)))?
     {
         return Ok(Page { path, digest: old.clone(), wrote: false, read_only });
     }
-    let html = draw(repository, store, loaded, key.as_ref(), source_date, read_only.clone())?;
+    let surroundings = surroundings(repository, reading, source_date, read_only.clone());
+    let html = draw(repository, store, reading.loaded()?, limits, key.as_ref(), surroundings)?;
     let digest = Digest::of(html.as_bytes());
     let wrote = stage::write_if_changed(&path, html.as_bytes())?;
     if own_place {
@@ -201,38 +205,24 @@ const STAGE: &str = "render";
 
 /// Digest of everything that a task's page is made from.
 fn inputs_digest(
-    loaded: &Loaded,
+    reading: &Reading<'_>,
+    limits: PageLimits,
     key: Option<&FormKey>,
     source_date: Option<&str>,
     repository: &Repository<'_>,
-) -> Result<Digest> {
-    let review = &loaded.review;
-    let inputs = &review.inputs;
-    let ledger: Vec<_> = loaded
-        .ledger
-        .iter()
-        .map(|row| (&row.commit_id, &row.entry, &row.recorded_by, &row.recorded_at))
-        .collect();
-    Ok(canonical::digest(&serde_json::json!({
+) -> Digest {
+    let beside = &reading.sources().beside;
+    let config = Config { page: limits, ..beside.config.clone() };
+    canonical::digest(&serde_json::json!({
         "generator": GENERATOR,
+        "review": reading.made_from(),
         "repository": name_of(repository),
-        "task": inputs.task.id,
-        "state": inputs.task.state,
-        "reason": inputs.task.reason,
-        "title": inputs.task.title,
-        "body": loaded.body,
-        "plan": inputs.link.plan.digest,
-        "base": inputs.link.base,
-        "head": inputs.link.head,
-        "items": review.form_items(),
-        "segments": review.form_segments(),
-        "blockers": review.blockers.iter().map(|one| &one.words).collect::<Vec<_>>(),
-        "ledger": ledger,
-        "config": loaded.config,
+        "body": beside.body,
+        "config": config,
         "key": key.map(FormKey::public_text),
-        "newest": loaded.newest_record,
+        "newest": beside.newest_record,
         "source_date": source_date,
-    })))
+    }))
 }
 
 /// Name of a repository for people: that of the folder that holds it.
@@ -248,48 +238,52 @@ pub(super) fn name_of(repository: &Repository<'_>) -> String {
     name.strip_suffix(".git").map_or(name.clone(), str::to_owned)
 }
 
+fn surroundings<'r>(
+    repository: &Repository<'_>,
+    reading: &'r Reading<'_>,
+    source_date: Option<String>,
+    read_only: Option<String>,
+) -> Surroundings<'r> {
+    let sources = reading.sources();
+    let beside = &sources.beside;
+    let rendered_at = source_date
+        .or_else(|| beside.newest_record.as_ref().map(|(_, at)| at.clone()))
+        .unwrap_or_else(|| sources.task.added_at.clone());
+    Surroundings {
+        repository: name_of(repository),
+        forge: beside.config.forge,
+        body: beside.body.clone(),
+        author: None,
+        ledger: &sources.ledger,
+        merge_runs: &beside.merge_runs,
+        read_only,
+        rendered_at,
+    }
+}
+
 fn draw(
     repository: &Repository<'_>,
     store: &Store<'_>,
     loaded: &Loaded,
+    limits: PageLimits,
     key: Option<&FormKey>,
-    source_date: Option<String>,
-    read_only: Option<String>,
+    surroundings: Surroundings<'_>,
 ) -> Result<String> {
-    let task = &loaded.review.inputs.task;
-    let rendered_at = source_date
-        .or_else(|| loaded.newest_record.as_ref().map(|(_, at)| at.clone()))
-        .unwrap_or_else(|| task.added_at.clone());
-    let surroundings = Surroundings {
-        repository: name_of(repository),
-        forge: loaded.config.forge,
-        body: loaded.body.clone(),
-        author: None,
-        ledger: &loaded.ledger,
-        merge_runs: &loaded.merge_runs,
-        read_only: read_only.clone(),
-        rendered_at: rendered_at.clone(),
-    };
     let objects = Objects::open(store.git())?;
     let page = page_of_task(&loaded.review, &loaded.explained, &surroundings, &objects)?;
     let cache = HighlightCache::open(&repository.state_folder());
-    let prepared = prepare(&page, &options(loaded.config.page), &cache);
+    let prepared = prepare(&page, &options(limits), &cache);
     cache.keep();
-    let form = key
-        .filter(|_| read_only.is_none())
-        .map(|key| sign(&form_of(loaded, task, key, &prepared.data_digest, rendered_at), key));
+    let form = key.filter(|_| surroundings.read_only.is_none()).map(|key| {
+        sign(&form_of(loaded, key, &prepared.data_digest, surroundings.rendered_at), key)
+    });
     Ok(prepared.finish(form))
 }
 
-fn form_of(
-    loaded: &Loaded,
-    task: &TaskRow,
-    key: &FormKey,
-    data_digest: &Digest,
-    rendered_at: String,
-) -> Form {
+fn form_of(loaded: &Loaded, key: &FormKey, data_digest: &Digest, rendered_at: String) -> Form {
     let review = &loaded.review;
     let inputs = &review.inputs;
+    let task = &inputs.task;
     Form {
         schema_version: 1,
         data_digest: data_digest.clone(),

@@ -9,6 +9,7 @@ use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::output::Style;
+use crate::review::sources::Reading;
 use crate::review::{read, seen_code};
 
 /// Arguments of `review`.
@@ -43,28 +44,32 @@ pub(crate) fn run(context: &Context, args: &ReviewArgs) -> Result {
     let (repository, store) = open(context)?;
     let task = store.read(|tx| tx.select_any_task(issue))?;
     let task = read::follow(&repository, &store, task)?;
-    let loaded = read::read(&repository, &store, &task)?;
-    let review = &loaded.review;
+    let reading = Reading::of(&repository, &store, &task)?;
     if context.out.is_json() {
-        context.out.json(&text::report(review, &loaded.explained));
+        let loaded = reading.loaded()?;
+        context.out.json(&text::report(&loaded.review, &loaded.explained));
         return Ok(Outcome::Done);
     }
     if let Part::Item(item) = &part
-        && review.item(item).is_none()
+        && reading.sources().plan.item(item).is_none()
     {
         return Err(Error::failed(format!("the plan of #{} has no item {item}", task.issue))
             .hint(format!("codeboost review {} lists them", task.issue)));
     }
-    for line in text::lines(review, &loaded.explained, &part, &context.out) {
-        context.out.line(line);
-    }
-    if let Part::Item(item) = &part {
-        let code = &seen_code(review, item)[..12];
-        context.out.line("");
-        context.out.line(context.out.paint(
-            Style::Muted,
-            &format!("codeboost approve {} {item} --seen {code}", task.issue),
-        ));
+    let out = &context.out;
+    let painted = out.paint(Style::Strong, "painted");
+    let lines: Vec<String> = reading.known("review", &(row, painted), |loaded| {
+        let review = &loaded.review;
+        let mut lines = text::lines(review, &loaded.explained, &part, out);
+        if let Part::Item(item) = &part {
+            let code = &seen_code(review, item)[..12];
+            let command = format!("codeboost approve {} {item} --seen {code}", task.issue);
+            lines.extend([String::new(), out.paint(Style::Muted, &command)]);
+        }
+        lines
+    })?;
+    for line in lines {
+        out.line(line);
     }
     Ok(Outcome::Done)
 }

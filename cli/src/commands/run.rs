@@ -11,6 +11,7 @@ use crate::exit_code::Outcome;
 use crate::git::repository::Repository;
 use crate::output::{Style, counted, plain_line};
 use crate::review::read;
+use crate::review::sources::Reading;
 use crate::store::{Store, TaskRow};
 use crate::task::TaskState;
 
@@ -125,13 +126,13 @@ fn bring(
         _ => None,
     };
     if run.waits.is_none() {
-        let loaded = read::read(repository, store, &task)?;
-        let made = link::make(repository, store, &loaded)?;
+        let reading = Reading::of(repository, store, &task)?;
+        let made = link::make(repository, store, &reading)?;
         run.stages.push(stage("link", &made.path, made.wrote));
-        let page = render::make(context, repository, store, &loaded, None)?;
+        let limits = reading.sources().beside.config.page;
+        let page = render::make(context, repository, store, &reading, limits, None)?;
         run.stages.push(stage("render", &page.path, page.wrote));
-        let blockers = &loaded.review.blockers;
-        run.blockers = blockers.iter().map(|blocker| blocker.words.clone()).collect();
+        run.blockers = reading.blockers()?;
     }
     let n_blockers = run.waits.is_none().then_some(run.blockers.len());
     run.next = next(repository, store, &task, n_blockers)?;

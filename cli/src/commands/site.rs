@@ -14,7 +14,7 @@ use crate::error::Result;
 use crate::exit_code::Outcome;
 use crate::git::repository::Repository;
 use crate::output::counted;
-use crate::review::read;
+use crate::review::sources::Reading;
 use crate::stage;
 use crate::store::{Store, TaskRow};
 
@@ -93,12 +93,13 @@ fn task_row(
     let mut why_no_review = None;
     let mut n_blockers = None;
     if has_review {
-        let made = read::read(repository, store, task).map_err(crate::error::Error::from).and_then(
-            |loaded| {
-                render::make(context, repository, store, &loaded, None)?;
-                Ok(loaded.review.blockers.len())
-            },
-        );
+        let made = Reading::of(repository, store, task)
+            .map_err(crate::error::Error::from)
+            .and_then(|reading| {
+                let limits = reading.sources().beside.config.page;
+                render::make(context, repository, store, &reading, limits, None)?;
+                Ok(reading.blockers()?.len())
+            });
         match made {
             Ok(n) => {
                 n_blockers = Some(n);

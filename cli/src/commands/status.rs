@@ -19,6 +19,7 @@ use crate::git::repository::Repository;
 use crate::git::run::{Git, GitError, parse_id};
 use crate::ledger;
 use crate::output::{Style, columns, counted, plain_line};
+use crate::review::sources::Reading;
 use crate::review::{Review, read};
 use crate::store::{Store, TaskRow, short_ref};
 
@@ -70,13 +71,13 @@ fn look(repository: &Repository<'_>, store: &Store<'_>, task: &TaskRow) -> Resul
             tx.approved_plan(task.id)?.map(|row| row.plan.revision),
         ))
     })?;
-    let branch = |name: &str, recorded: &CommitId| -> Result<RefStatus> {
-        let now = git.resolve(name)?;
+    let branch = |name: &str, recorded: &CommitId, now: Option<CommitId>| {
         let moved = now.as_ref() != Some(recorded);
-        Ok(RefStatus { name: name.to_owned(), recorded: recorded.clone(), now, moved })
+        RefStatus { name: name.to_owned(), recorded: recorded.clone(), now, moved }
     };
-    let base = branch(&task.base_ref, &task.base_commit_id)?;
-    let head = branch(&task.head_ref, &task.head_commit_id)?;
+    let [base_now, head_now] = git.resolve_all([&task.base_ref, &task.head_ref])?;
+    let base = branch(&task.base_ref, &task.base_commit_id, base_now);
+    let head = branch(&task.head_ref, &task.head_commit_id, head_now);
     let commits = match &head.now {
         Some(now) => Some(count(git, &task.base_commit_id, now, &ledger)?),
         None => None,
@@ -84,8 +85,11 @@ fn look(repository: &Repository<'_>, store: &Store<'_>, task: &TaskRow) -> Resul
     let (review, review_unknown) = if task.state.is_closed() || approved.is_none() {
         (None, None)
     } else {
-        match read::read(repository, store, task) {
-            Ok(loaded) => (Some(review_status(&loaded.review)), None),
+        let status = Reading::of(repository, store, task).and_then(|reading| {
+            reading.known("status", &(), |loaded| review_status(&loaded.review))
+        });
+        match status {
+            Ok(status) => (Some(status), None),
             Err(error) => (None, Some(Error::from(error).chain())),
         }
     };
@@ -114,7 +118,7 @@ fn review_status(review: &Review) -> ReviewStatus {
     let mut choices = Vec::new();
     for (segment, placed) in review.inputs.link.segments.iter().zip(&review.placed) {
         segments.total += 1;
-        let choice = match &placed.place {
+        let choice: Option<(&'static str, _)> = match &placed.place {
             Place::Item(item) if placed.assigned => {
                 segments.assigned += 1;
                 Some(("assigned", Some(item.clone())))
@@ -137,7 +141,7 @@ fn review_status(review: &Review) -> ReviewStatus {
             choices.push(ChoiceStatus {
                 segment: segment.id,
                 key: segment.key.clone(),
-                choice,
+                choice: choice.into(),
                 item,
             });
         }
@@ -149,19 +153,20 @@ fn review_status(review: &Review) -> ReviewStatus {
             .plan
             .item(&state.item)
             .map_or_else(String::new, |item| item.title.clone()),
-        approval: state.state.as_str(),
+        approval: state.state.as_str().into(),
         tests: match state.tests {
             Tests::Passed { .. } => "passed",
             Tests::Failed { .. } => "failed",
             Tests::NotRun { .. } => "not run",
             Tests::OutOfDate { .. } => "out of date",
             Tests::NoneDefined => "none defined",
-        },
+        }
+        .into(),
     });
-    let blockers = review
-        .blockers
-        .iter()
-        .map(|blocker| BlockerStatus { code: blocker.code.as_str(), words: blocker.words.clone() });
+    let blockers = review.blockers.iter().map(|blocker| BlockerStatus {
+        code: blocker.code.as_str().into(),
+        words: blocker.words.clone(),
+    });
     ReviewStatus { items: items.collect(), segments, choices, blockers: blockers.collect() }
 }
 
@@ -256,7 +261,7 @@ fn tell_review(context: &Context, review: &ReviewStatus) {
         .items
         .iter()
         .map(|item| {
-            let mark = match item.approval {
+            let mark = match &*item.approval {
                 "approved" => "✓",
                 "stale" => "!",
                 _ => "–",

@@ -39,7 +39,8 @@ pub struct Git<'a> {
 struct Found {
     common_dir: PathBuf,
     is_sha256: bool,
-    is_bare: bool,
+    /// `None` for a bare repository.
+    work_tree: Option<PathBuf>,
 }
 
 /// A git command that failed or answered what can't be understood.
@@ -110,7 +111,28 @@ impl<'a> Git<'a> {
         // Whether to trust a repository of another owner is the person's own setting.
         let mut command = probe.with_person().base(folder);
         command.args(["rev-parse", "--path-format=absolute", "--git-dir", "--git-common-dir"]);
-        command.args(["--show-object-format", "--is-bare-repository"]);
+        command.args(["--show-object-format", "--is-bare-repository", "--show-toplevel"]);
+        let done = finish(command, None)?;
+        let lines: Vec<&[u8]> = trim(&done.stdout).split(|b| *b == b'\n').collect();
+        let path = |text: &[u8]| PathBuf::from(os_text(text));
+        let found = match (done.code, &lines[..]) {
+            (Some(0), [git_dir, common_dir, format, b"false", top]) => {
+                Some((git_dir, common_dir, format, Some(path(top))))
+            }
+            // Without a top level: git says all else before it fails.
+            (_, [git_dir, common_dir, format, b"true"]) => {
+                Some((git_dir, common_dir, format, None))
+            }
+            _ => None,
+        };
+        if let Some((git_dir, common_dir, format, work_tree)) = found {
+            let is_sha256 = *format == b"sha256";
+            let found = Found { common_dir: path(common_dir), is_sha256, work_tree };
+            return Ok(Self { git_dir: path(git_dir), found: Some(found), ..probe });
+        }
+        // Inside the git directory, or a path with a line feed in it: asked for alone.
+        let mut command = probe.with_person().base(folder);
+        command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
         let done = finish(command, None)?;
         if done.code != Some(0) && done.stderr.contains("dubious ownership") {
             return Err(GitError::NotOwned(folder.to_owned()));
@@ -118,20 +140,6 @@ impl<'a> Git<'a> {
         if done.code != Some(0) {
             return Err(GitError::NoRepository(folder.to_owned()));
         }
-        let lines: Vec<&[u8]> = trim(&done.stdout).split(|b| *b == b'\n').collect();
-        let path = |text: &[u8]| PathBuf::from(os_text(text));
-        if let [git_dir, common_dir, format, is_bare] = lines[..] {
-            let found = Found {
-                common_dir: path(common_dir),
-                is_sha256: format == b"sha256",
-                is_bare: is_bare == b"true",
-            };
-            return Ok(Self { git_dir: path(git_dir), found: Some(found), ..probe });
-        }
-        // A path with a line feed in it: asked for alone.
-        let mut command = probe.with_person().base(folder);
-        command.args(["rev-parse", "--path-format=absolute", "--git-dir"]);
-        let done = finish(command, None)?;
         Ok(Self { git_dir: path(trim(&done.stdout)), ..probe })
     }
 
@@ -198,8 +206,8 @@ impl<'a> Git<'a> {
     /// # Errors
     /// [`GitError`] when git can't be started.
     pub fn work_tree(&self, folder: &Path) -> Result<Option<PathBuf>, GitError> {
-        if self.found.as_ref().is_some_and(|found| found.is_bare) {
-            return Ok(None);
+        if let Some(found) = &self.found {
+            return Ok(found.work_tree.clone());
         }
         let mut command = self.with_person().base(folder);
         command.args(["rev-parse", "--path-format=absolute", "--show-toplevel"]);
@@ -368,6 +376,30 @@ impl<'a> Git<'a> {
             return Ok(None);
         }
         parse_id(&done.stdout, "rev-parse", CommitId::parse).map(Some)
+    }
+
+    /// The commits that full names of refs name; `None` for those that name none. As
+    /// [`Self::resolve`], asked at once.
+    ///
+    /// # Errors
+    /// [`GitError`] when git can't be started or answers what is no id.
+    pub fn resolve_all<const N: usize>(
+        &self,
+        refs: [&str; N],
+    ) -> Result<[Option<CommitId>; N], GitError> {
+        let wanted: String = refs.iter().map(|name| format!("{name}^{{commit}}\n")).collect();
+        let args = ["cat-file", "--batch-check=%(objectname)"];
+        let answer = self.output_with(args, Some(wanted.as_bytes()))?;
+        let mut found = [const { None }; N];
+        let mut lines = trim(&answer).split(|byte| *byte == b'\n');
+        for (found, name) in found.iter_mut().zip(refs) {
+            let line = lines.next().unwrap_or_default();
+            let is_missing = line.strip_prefix(name.as_bytes()) == Some(b"^{commit} missing");
+            if !is_missing {
+                *found = Some(parse_id(line, "cat-file", CommitId::parse)?);
+            }
+        }
+        Ok(found)
     }
 
     /// The branch that a person means by `name`: its full name and commit. Tried as a full name,

@@ -8,7 +8,8 @@
 //! | [`form`] | signs and checks approval forms |
 //! | [`linking`] | links a range, with a progress bar |
 //! | [`plan`] | the plan of a task with its threads, answers and suggestions |
-//! | [`read`] | reads all that a review is judged from |
+//! | [`read`] | reads a review, whole |
+//! | [`sources`] | what a review is made from, and what was made of the same before |
 //!
 //! [`Review::judge`] is a rule: everything comes in with [`Inputs`].
 
@@ -18,6 +19,7 @@ pub mod plan;
 pub mod read;
 #[cfg(test)]
 pub(crate) mod samples;
+pub mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use codeboost_schema::form::Form;
-use codeboost_schema::ids::{CommitId, ItemId};
+use codeboost_schema::ids::{CommitId, Digest, ItemId};
 use codeboost_schema::ledger::{Ledger, Origin};
 use codeboost_schema::link::Link;
 use codeboost_schema::plan::Plan;
@@ -15,15 +15,15 @@ use crate::approval::choice::{Choice, Choices, Placed, place};
 use crate::approval::freshness::Now;
 use crate::approval::policy::Policy;
 use crate::config::{AcceptedKey, Config};
-use crate::gate::Tip;
 use crate::git::read::{Objects, ReadError};
 use crate::git::repository::{Repository, RepositoryError};
 use crate::git::run::GitError;
 use crate::link::assemble::LinkError;
 use crate::review::form::accepted_keys;
 use crate::review::linking::{Budget, LinkingError, link_range};
-use crate::review::{Explained, Inputs, Review, binding_of, form_segments, uuid};
-use crate::store::{DecisionRow, LedgerRow, MergeRunRow, Store, StoreError, TaskRow};
+use crate::review::sources::{Reading, Sources, ledger_of};
+use crate::review::{Explained, Inputs, Review, binding_of, form_segments};
+use crate::store::{Cache, DecisionRow, Store, StoreError, TaskRow};
 use crate::task::{Actor, TaskId, TaskState};
 
 /// Why a review can't be read.
@@ -69,27 +69,9 @@ pub struct Loaded {
     pub review: Review,
     /// Why each stale item is stale.
     pub explained: BTreeMap<ItemId, Explained>,
-    /// Who made each commit.
-    pub ledger: Vec<LedgerRow>,
-    /// Runs of the merge sequence, oldest first.
-    pub merge_runs: Vec<MergeRunRow>,
-    /// The issue's text.
-    pub body: Option<String>,
-    /// The local configuration.
-    pub config: Config,
-    /// The newest record that the review is read from: its place in the log, and when it was made.
-    pub newest_record: Option<(i64, String)>,
     /// Changes with every change of the state by another process; for the transaction that
     /// records what was decided on this review.
     pub generation: i64,
-}
-
-impl Loaded {
-    /// Who made each commit, as `ledger.json` says it.
-    #[must_use]
-    pub fn ledger(&self) -> Ledger {
-        ledger_of(&self.ledger)
-    }
 }
 
 /// What an older page showed, made again.
@@ -120,16 +102,28 @@ pub fn follow(
         return Ok(task);
     }
     let git = repository.git();
-    let Some(head) = git.resolve(&task.head_ref)? else { return Ok(task) };
+    let [tip, head] = git.resolve_all([&task.base_ref, &task.head_ref])?;
+    let Some(head) = head else { return Ok(task) };
     let mut base = task.base_commit_id.clone();
-    if let Some(tip) = git.resolve(&task.base_ref)?
-        && let Some(fork) = git.merge_base(&tip, &head)?
-        && fork != head
-    {
-        base = fork;
-    }
-    if !git.is_ancestor(&base, &head)? {
-        return Ok(task);
+    // Of a commit and its ancestor the ancestor is the merge base, for all time.
+    let cache = Cache::beside(store.folder());
+    let pair = Digest::of(format!("{base} {head}").as_bytes());
+    let is_known = |cache: &Cache| cache.get("ancestor", &pair).is_some();
+    if tip.as_ref() != Some(&base) || !cache.as_ref().is_some_and(is_known) {
+        if let Some(tip) = tip
+            && let Some(fork) = git.merge_base(&tip, &head)?
+            && fork != head
+        {
+            base = fork;
+        }
+        if !git.is_ancestor(&base, &head)? {
+            return Ok(task);
+        }
+        if base == task.base_commit_id
+            && let Some(cache) = cache
+        {
+            cache.put("ancestor", &pair, b"");
+        }
     }
     let actor = Actor::Codeboost;
     let moved = base != task.base_commit_id || head != task.head_commit_id;
@@ -177,81 +171,35 @@ pub fn read_at(
     base: &CommitId,
     head: &CommitId,
 ) -> Result<Loaded, ReviewError> {
-    let config = repository.config()?;
-    let records = store.read(|tx| -> Result<_, StoreError> {
-        Ok(Records {
-            repository: uuid(&tx.repository_id()?),
-            generation: tx.generation()?,
-            plan: tx.approved_plan(task.id)?.map(|row| row.plan),
-            newest: tx.newest_plan(task.id)?.map(|row| row.plan.revision),
-            ledger: tx.ledger_rows(task.id)?,
-            approvals: tx.approvals(task.id)?,
-            choices: tx.choices(task.id)?,
-            acknowledgements: tx.acknowledgements(task.id)?,
-            notes: tx.notes(task.id)?,
-            rejections: tx.open_errands(task.id)?,
-            merge_runs: tx.merge_runs(task.id)?,
-            body: tx.issue(task.issue)?.and_then(|issue| issue.body),
-            newest_record: tx.newest_record(task.id)?,
-        })
-    })?;
-    let plan =
-        records.plan.ok_or(ReviewError::NoPlan { issue: task.issue, newest: records.newest })?;
-    let link = link(repository, task.issue, &plan, &ledger_of(&records.ledger), base, head)?;
+    Reading::at(repository, store, task, base, head)?.into_loaded()
+}
+
+/// Links and judges what was read.
+pub(super) fn judge(
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    sources: &Sources,
+) -> Result<Loaded, ReviewError> {
+    let Sources { base, head, plan, .. } = sources;
+    let link = link(repository, sources.task.issue, plan, &sources.ledger(), base, head)?;
     let review = Review::judge(Inputs {
-        repository: records.repository,
-        task: task.clone(),
-        plan,
+        repository: sources.repository.clone(),
+        task: sources.task.clone(),
+        plan: plan.clone(),
         link,
-        approvals: records.approvals,
-        choices: records.choices,
-        acknowledgements: records.acknowledgements,
-        notes: records.notes,
-        rejections: records
-            .rejections
-            .into_iter()
-            .filter(|errand| errand.kind == "reject")
-            .map(|errand| errand.made)
-            .collect(),
-        checks: store.check_results(task.id)?,
-        cmd_evidence: config.cmd_evidence.clone(),
-        policy: policy_of(&config),
-        base: tip(repository, &task.base_ref, base)?,
-        head: tip(repository, &task.head_ref, head)?,
+        approvals: sources.approvals.clone(),
+        choices: sources.choices.clone(),
+        acknowledgements: sources.acknowledgements.clone(),
+        notes: sources.notes.clone(),
+        rejections: sources.rejections.clone(),
+        checks: sources.checks.clone(),
+        cmd_evidence: sources.cmd_evidence.clone(),
+        policy: sources.policy.clone(),
+        base: sources.base_tip.clone(),
+        head: sources.head_tip.clone(),
     });
     let explained = store.read(|tx| review.explain(|digest| tx.snapshot(digest)))?;
-    Ok(Loaded {
-        review,
-        explained,
-        ledger: records.ledger,
-        merge_runs: records.merge_runs,
-        body: records.body,
-        config,
-        newest_record: records.newest_record,
-        generation: records.generation,
-    })
-}
-
-/// One consistent look at the state.
-struct Records {
-    repository: codeboost_schema::ids::Uuid,
-    generation: i64,
-    plan: Option<Plan>,
-    newest: Option<u64>,
-    ledger: Vec<LedgerRow>,
-    approvals: Vec<crate::store::ApprovalRow>,
-    choices: Vec<crate::store::ChoiceRow>,
-    acknowledgements: Vec<crate::store::AcknowledgementRow>,
-    notes: Vec<crate::store::NoteRow>,
-    rejections: Vec<crate::store::ErrandRow>,
-    merge_runs: Vec<MergeRunRow>,
-    body: Option<String>,
-    newest_record: Option<(i64, String)>,
-}
-
-fn ledger_of(rows: &[LedgerRow]) -> Ledger {
-    let commits = rows.iter().map(|row| (row.commit_id.clone(), row.entry.clone()));
-    Ledger { schema_version: 1, commits: commits.collect() }
+    Ok(Loaded { review, explained, generation: sources.beside.generation })
 }
 
 /// Whose decisions count, as the configuration says.
@@ -261,14 +209,6 @@ pub(super) fn policy_of(config: &Config) -> Policy {
         named: config.reviewers.names.iter().cloned().collect(),
         signatures: config.reviewers.signatures,
     }
-}
-
-fn tip(repository: &Repository<'_>, name: &str, expected: &CommitId) -> Result<Tip, ReviewError> {
-    Ok(match repository.git().resolve(name)? {
-        Some(found) if found == *expected => Tip::Same,
-        Some(found) => Tip::Moved(found),
-        None => Tip::Gone,
-    })
 }
 
 fn link(

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use codeboost_schema::ids::{CommitId, ItemId};
 use codeboost_schema::ledger::{Entry, Ledger};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::ledger::{self, LedgerError, Rewrite};
@@ -12,7 +13,7 @@ use crate::store::{Event, ReadTx, StoreError, TaskRow, WriteTx};
 use crate::task::{Actor, TaskId};
 
 /// One entry as it was recorded.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct LedgerRow {
     /// The commit.
     pub commit_id: CommitId,

@@ -6,6 +6,7 @@
 //! | `signing-key` | the Ed25519 key that signs forms; its owner alone can read it |
 //! | `evidence/` | outputs of checks and the like, named by their digest |
 //! | `locks/` | OS locks; their content only tells who holds them |
+//! | `cache/` | what was worked out before; may be removed at any time |
 //! | `config.yaml` | written by the person, see `config` |
 //!
 //! Only this room knows SQL. What other rooms want to know or change is a method of [`ReadTx`] or
@@ -15,6 +16,7 @@
 //! transaction.
 
 mod allowed;
+mod cache;
 mod checks;
 mod error;
 mod events;
@@ -39,6 +41,7 @@ mod threads;
 mod tx;
 mod workspaces;
 
+pub use cache::Cache;
 pub use checks::{CheckEnd, CheckRun};
 pub use error::StoreError;
 pub use events::{Event, EventRow};

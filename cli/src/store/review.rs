@@ -5,11 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use codeboost_schema::bytes::RepoBytes;
+use codeboost_schema::bytes::{RepoBytes, as_base64};
 use codeboost_schema::canonical;
 use codeboost_schema::decisions::{Action, Decision};
 use codeboost_schema::ids::{CommitId, Digest, Fingerprint, ItemId, SegmentKey, Uuid};
 use rusqlite::{OptionalExtension as _, Row};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::approval::choice::Choice;
@@ -50,7 +51,7 @@ impl Occasion {
 }
 
 /// Who decided and when.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Made {
     /// The decision's id.
     pub decision: Uuid,
@@ -82,7 +83,7 @@ pub struct DecisionRow {
 }
 
 /// A recorded approval that was not withdrawn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ApprovalRow {
     /// Who and when.
     pub made: Made,
@@ -114,7 +115,7 @@ pub struct NewApproval<'a> {
 }
 
 /// A choice that was not ended. Whether it is in force is for `approval::choice` to say.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ChoiceRow {
     /// Who and when.
     pub made: Made,
@@ -125,7 +126,7 @@ pub struct ChoiceRow {
 }
 
 /// A recorded acknowledgement.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct AcknowledgementRow {
     /// Who and when.
     pub made: Made,
@@ -136,7 +137,7 @@ pub struct AcknowledgementRow {
 }
 
 /// What a note is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum NoteKind {
     /// To be answered.
     Question,
@@ -145,7 +146,7 @@ pub enum NoteKind {
 }
 
 /// Where a note stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub enum NoteState {
     /// A question without an answer, a request that was not sent.
     Open,
@@ -175,7 +176,7 @@ impl NoteState {
 }
 
 /// A question or a change request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct NoteRow {
     /// Who and when; its decision's id is the note's.
     pub made: Made,
@@ -190,6 +191,7 @@ pub struct NoteRow {
     /// The text.
     pub text: String,
     /// The lines that it is about, as they stood.
+    #[serde(serialize_with = "as_base64")]
     pub context: Option<RepoBytes>,
     /// Where it stands.
     pub state: NoteState,
