@@ -41,3 +41,4 @@ mod state;
 mod status;
 mod task;
 mod tidy;
+mod unchanged;
