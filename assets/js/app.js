@@ -1,5 +1,5 @@
 /** The state of the page, and the only ways to change it. */
-import { digestOfData, readForm, readIndex, readRow } from './data.js';
+import { digestOfData, readForm, readIndex, readPart } from './data.js';
 import { subject, contradictions } from './decisions.js';
 import { announce } from './dom.js';
 import { openStorage, readDrafts, writeDrafts } from './drafts.js';
@@ -208,7 +208,7 @@ export const clashes = () => contradictions(app.drafts);
 
 /** What a segment says beyond its lines. @param {number} segment */
 export async function metaOf(segment) {
-  const number = app.model.rowOf[segment];
-  const block = await readRow(number);
-  return metas(block, (id) => app.model.rowOf[id] === number).get(segment) ?? { id: segment };
+  const [[row, part]] = app.model.partsOf(segment);
+  const block = await readPart(row, part);
+  return metas(block, (id) => app.model.rowOf[id] === row).get(segment) ?? { id: segment };
 }

@@ -1,119 +1,60 @@
 /** The code pane: the changes of one row, drawn as they are looked at. */
 import { app, draft, isSeen, metaOf, on, see, tell, undo } from './app.js';
-import { readImage, readRow, readSince, readWhole } from './data.js';
+import { readImage, readPart, readWhole } from './data.js';
 import { $, announce, bdi, because, button, copyOf, el, part, say } from './dom.js';
-import { collect, metas, placeOf } from './hunks.js';
+import { collect, spanOf } from './hunks.js';
 import { fileKey, textKey } from './keys.js';
 import { hindrances } from './layers.js';
-import { BLOCK, List } from './list.js';
+import { List } from './list.js';
 import { plain, rawOf, tokens } from './text.js';
+import {
+  beginView, expanded, folds, gapOf, idsOf, isFolded, lay, layout, leaveSection, metaIn, nears, nthOf, readSection,
+  sectionOf, segmentsShownBy, view, wholes,
+} from './view.js';
 import { STATES, TAGS, changeTitle, count, marks, modeWords, rowName, size } from './words.js';
 
 /** @typedef {import('./hunks.js').Lines} Lines */
 /** @typedef {import('./hunks.js').ViewFile} ViewFile */
 /** @typedef {import('./types.js').SegmentMeta} SegmentMeta */
-/**
- * One thing in the list: what it is, and what it is about.
- *
- * @typedef {{t: string, f?: ViewFile, h?: Lines, i?: number, j?: number, seg?: number,
- *   words?: string, from?: number, to?: number, since?: any, left?: number}} Entry
- */
+/** @typedef {import('./view.js').Entry} Entry */
+/** @typedef {import('./view.js').Section} Section */
 
 const LONG = 400;
 const HEIGHTS = new Map([['head', 220], ['file', 36], ['card', 132], ['hunk', 24], ['change', 33], ['elided', 24], ['tail', 24], ['end', 84], ['sincefile', 36]]);
+/** Sections that stay read; more of them only where one is in the viewport. */
+const MAX_READ = 5;
+const STEP = 20;
 
-/** What is shown now. */
-export const view = {
-  /** @type {Entry[]} */
-  entries: [],
-  /** Segments in the order in which they stand. @type {number[]} */
-  order: [],
-  /** First entry of each segment. @type {Map<number, number>} */
-  places: new Map(),
-  /** @type {Map<number, SegmentMeta>} */
-  metas: new Map(),
-  /** @type {ViewFile[]} */
-  files: [],
-  /** Width of a line number. */
-  digits: 3,
-};
-
-/** Files that the reader folded or opened, against what is usual. @type {Map<number, boolean>} */
-const folds = new Map();
-/** Lines that are shown in full: first segment of the hunk, and place. @type {Set<string>} */
+/** Lines that are shown in full: hunk and place. @type {Set<string>} */
 const opened = new Set();
 /** Lines of a segment that were not in the viewport yet. @type {Map<number, {bits: Uint8Array, left: number}>} */
 const partly = new Map();
-/** Unchanged lines the reader asked for: file and first line number. @type {Map<number, import('./types.js').Whole>} */
-const wholes = new Map();
-/** @type {Set<string>} */
-const expanded = new Set();
-/** How many lines at each end of a gap between hunks: file and place of the hunk below it. @type {Map<string, number>} */
-const nears = new Map();
-const STEP = 20;
-let isSplit = false;
 
 /** @type {List<Entry>} */
 let list;
-
-/** @param {ViewFile} f */
-const isFolded = (f) => folds.get(f.file) ?? Boolean(app.index.files[f.file].generated);
-
-/** Whether a segment belongs to what is shown. @param {string} row @returns {(segment: number) => boolean} */
-function wantedBy(row) {
-  const { derived, model } = app;
-  if (row === 'accepted') {
-    const all = new Set(derived.accepted);
-    return (segment) => all.has(segment);
-  }
-  const state = derived.items.get(row);
-  if (state) {
-    const all = new Set(state.segments);
-    return (segment) => all.has(segment);
-  }
-  const number = model.rowNumber.get(row);
-  // What was decided here stays in view; what was decided before stands where it went.
-  return (segment) => {
-    const choice = derived.choices.get(segment);
-    return model.rowOf[segment] === number && (!choice || choice.draft !== null);
-  };
-}
-
-/** The row's number of changes as its view counts them. @param {string} row */
-export function segmentsShownBy(row) {
-  const state = app.derived.items.get(row);
-  if (state) return state.segments;
-  if (row === 'accepted') return app.derived.accepted;
-  return app.model.segmentsOf(row).filter(wantedBy(row));
-}
-
 let turn = 0;
 
-/** Shows a row. @param {string} row @param {{segment?: number, keep?: boolean}} [at] */
+/** Shows a row. @param {string} row @param {{segment?: number, line?: number, keep?: boolean}} [at] */
 export async function showRow(row, at = {}) {
   const mine = ++turn;
-  const { model, derived } = app;
-  const wanted = wantedBy(row);
-  const rows = row === 'accepted' ? ['ambiguous', 'unplanned'] : [row];
-  if (derived.items.get(row)?.assigned.length) rows.push('ambiguous', 'unplanned');
-  const blocks = await Promise.all(rows.map((name) => readRow(model.rowNumber.get(name) ?? -1)));
-  const since = app.since.has(row) ? await readSince(app.index.items.findIndex((item) => item.id === row)) : null;
+  const take = await beginView(row);
   if (mine !== turn) return;
-  if (app.row !== row) {
+  const isOther = app.row !== row;
+  if (isOther) {
     app.current = -1;
     app.picked = null;
   }
-  const isOther = app.row !== row;
+  const before = isOther ? [] : view.sections;
   app.row = row;
-  view.metas = new Map();
-  rows.forEach((name, n) => {
-    const number = model.rowNumber.get(name);
-    for (const [id, meta] of metas(blocks[n], (id) => model.rowOf[id] === number)) view.metas.set(id, meta);
-  });
-  view.files = collect(blocks, wanted);
-  lay(wanted, since);
-  list.set(view.entries, at.keep && !isOther);
-  if (at.segment !== undefined && view.places.has(at.segment)) goTo(at.segment);
+  take();
+  // What the reader stands in is there at once; the rest comes when it is near.
+  const stands = before.filter((one) => one.reads.length && one.entries).map((one) => one.from);
+  const first = at.segment !== undefined && view.has(at.segment) ? [sectionOf(at.segment, at.line)]
+    : at.keep && stands.length ? view.sections.filter((one) => stands.some((from) => one.from <= from && from < one.to)) : [view.sections[1]];
+  await Promise.all(first.map((one) => one && !one.entries && readSection(one)));
+  if (mine !== turn) return;
+  list.set(view.sections, at.keep && !isOther);
+  if (at.segment !== undefined && view.has(at.segment)) goTo(at.segment, at.line);
   else if (isOther) {
     app.current = view.order[0] ?? -1;
     list.redraw((entry) => entry.seg === app.current);
@@ -123,173 +64,30 @@ export async function showRow(row, at = {}) {
   tell('current');
 }
 
-/** Lays out the entries. @param {(segment: number) => boolean} wanted @param {any[]|null} since */
-function lay(wanted, since) {
-  const entries = /** @type {Entry[]} */ ([{ t: 'head' }]);
-  view.order = [];
-  view.places = new Map();
-  let most = 99;
-  if (since) laySince(entries, since);
-  else {
-    for (const f of view.files) {
-      entries.push({ t: 'file', f });
-      const ids = new Set(f.card >= 0 ? [f.card] : []);
-      for (const h of f.hunks) for (const id of h.ids) if (wanted(id)) ids.add(id);
-      if (isFolded(f)) {
-        for (const id of ids) {
-          view.order.push(id);
-          view.places.set(id, entries.length - 1);
-        }
-        continue;
-      }
-      if (f.card >= 0) {
-        view.order.push(f.card);
-        view.places.set(f.card, entries.length);
-        if (needsBar(f.card)) entries.push({ t: 'change', f, seg: f.card });
-        entries.push({ t: 'card', f, seg: f.card });
-      }
-      layHunks(entries, f, wanted);
-      for (const h of f.hunks) most = Math.max(most, h.olds[h.n - 1], h.news[h.n - 1], h.olds[0], h.news[0]);
-    }
-  }
-  entries.push({ t: 'end' });
-  view.entries = entries;
-  view.digits = String(most).length;
-}
-
-/** @param {Entry[]} entries @param {ViewFile} f @param {(segment: number) => boolean} wanted */
-function layHunks(entries, f, wanted) {
-  const whole = wholes.get(f.file);
-  let next = 1, isAnyCut = false;
-  f.hunks.forEach((h, n) => {
-    const left = layUnchanged(entries, f, whole, next, h.news[0] || nextNew(h), n);
-    const isWhole = (app.index.files[f.file].status === 'added' || app.index.files[f.file].status === 'deleted') && h.ids.every(wanted);
-    if (!isWhole) entries.push({ t: 'hunk', f, h, i: n, left });
-    isAnyCut ||= !isWhole;
-    let last = -1;
-    for (let i = 0; i < h.n; i++) {
-      const seg = h.segments[i];
-      if (h.texts[i] === undefined) {
-        const from = i;
-        while (i + 1 < h.n && h.texts[i + 1] === undefined) i++;
-        entries.push({ t: 'elided', h, from, to: i });
-        last = -1;
-        continue;
-      }
-      if (seg >= 0 && seg !== last && wanted(seg) && !view.places.has(seg)) {
-        view.order.push(seg);
-        view.places.set(seg, entries.length);
-        if (needsBar(seg)) entries.push({ t: 'change', f, h, seg });
-      }
-      last = seg;
-      if (isSplit && h.kinds[i] === '-') {
-        i = layPairs(entries, f, h, i, wanted);
-        last = h.segments[i];
-        continue;
-      }
-      entries.push({ t: 'line', f, h, i, seg });
-    }
-    next = nextNew(h, true);
-  });
-  const left = layUnchanged(entries, f, whole, next, Infinity, f.hunks.length);
-  if (left && isAnyCut) entries.push({ t: 'tail', f, i: f.hunks.length, left });
-}
-
-/** The line number at head at the beginning, or after the end, of a hunk. @param {Lines} h @param {boolean} [end] */
-function nextNew(h, end) {
-  if (!end) {
-    for (let i = 0; i < h.n; i++) if (h.news[i]) return h.news[i];
-    return 1;
-  }
-  for (let i = h.n - 1; i >= 0; i--) if (h.news[i]) return h.news[i] + 1;
-  return 1;
-}
-
-/**
- * Lines of the gap before a hunk, as far as the reader asked for them. Returns how many are left;
- * 1 when that is not known yet, and 0 when the page does not carry them.
- *
- * @param {Entry[]} entries @param {ViewFile} f @param {import('./types.js').Whole|undefined} whole
- * @param {number} from @param {number} to first line at head, and the one after the last
- * @param {number} gap place of the hunk below
- */
-function layUnchanged(entries, f, whole, from, to, gap) {
-  if (!whole) return app.index.files[f.file].whole && from < to ? 1 : 0;
-  const lines = unchangedOf(whole).filter((one) => one.from >= from && one.from < to);
-  const near = expanded.has(`${f.file}`) ? Infinity : nears.get(`${f.file} ${gap}`) ?? 0;
-  // Nothing stands above the first gap, and nothing below the last.
-  const top = gap === 0 ? 0 : near, bottom = gap === f.hunks.length ? 0 : near;
-  const isShown = (/** @type {number} */ n) => near === Infinity || n < top || n >= lines.length - bottom;
-  lines.forEach((one, n) => isShown(n) && entries.push({ t: 'plain', f, words: one.text, from: one.from, to: one.old }));
-  return lines.filter((_, n) => !isShown(n)).length;
-}
-
-/** @param {import('./types.js').Whole} whole */
-function unchangedOf(whole) {
-  const texts = whole.text.split('\n');
-  let at = 0;
-  return whole.ranges.flatMap(([from, n, old]) => texts.slice(at, at += n).map((text, i) => ({ text, from: from + i, old: old + i })));
+/** Reads a section that came near the viewport, and forgets one that is far. @param {Section} one */
+async function need(one) {
+  if (one.reading) return;
+  await readSection(one);
+  if (!view.sections.includes(one)) return;
+  list.change(one);
+  const read = view.sections.filter((other) => other.reads.length && other.entries);
+  if (read.length <= MAX_READ) return;
+  const at = view.sections.indexOf(one), current = sectionOf(app.current);
+  const far = read.filter((other) => other !== current).sort((a, b) => Math.abs(view.sections.indexOf(b) - at) - Math.abs(view.sections.indexOf(a) - at))[0];
+  if (!far || list.isMounted(far)) return;
+  leaveSection(far);
+  list.change(far);
 }
 
 /** A button that shows more of a gap. @param {Entry} entry */
 function moreOf(entry) {
-  const f = /** @type {ViewFile} */ (entry.f), gap = `${f.file} ${entry.i}`;
+  const f = /** @type {ViewFile} */ (entry.f), gap = gapOf(f, entry.h ? `${entry.h.pos}` : 'end');
   return button('', `Show ${wholes.has(f.file) ? Math.min(STEP, entry.left ?? 0) : STEP} more lines`, async () => {
     const lines = wholes.get(f.file) ?? await readWhole(f.file);
     if (lines) wholes.set(f.file, lines);
     nears.set(gap, (nears.get(gap) ?? 0) + STEP);
     relay();
   });
-}
-
-/** Removed lines beside the added ones. Returns the last place it took. @param {Entry[]} entries @param {ViewFile} f @param {Lines} h @param {number} i @param {(segment: number) => boolean} wanted */
-function layPairs(entries, f, h, i, wanted) {
-  let middle = i;
-  while (middle < h.n && h.kinds[middle] === '-' && h.texts[middle] !== undefined) middle++;
-  let end = middle;
-  while (end < h.n && h.kinds[end] === '+' && h.texts[end] !== undefined) end++;
-  for (let n = 0; n < Math.max(middle - i, end - middle); n++) {
-    const left = i + n < middle ? i + n : -1, right = middle + n < end ? middle + n : -1;
-    for (const place of [left, right]) {
-      const seg = place < 0 ? -1 : h.segments[place];
-      if (seg >= 0 && wanted(seg) && !view.places.has(seg)) {
-        view.order.push(seg);
-        view.places.set(seg, entries.length);
-        if (needsBar(seg)) entries.push({ t: 'change', f, h, seg });
-      }
-    }
-    entries.push({ t: 'pair', f, h, i: left, j: right, seg: left < 0 ? h.segments[right] : h.segments[left] });
-  }
-  return end - 1;
-}
-
-/** @param {Entry[]} entries @param {import('./types.js').SinceFile[]} since */
-function laySince(entries, since) {
-  since.forEach((file, n) => {
-    entries.push({ t: 'sincefile', since: file });
-    const texts = file.text.split('\n');
-    const near = new Uint8Array(texts.length);
-    for (let i = 0; i < file.statuses.length; i++) {
-      if (file.statuses[i] !== '=') near.fill(1, Math.max(0, i - 3), i + 4);
-    }
-    for (let i = 0; i < file.statuses.length; i++) {
-      if (!near[i] && !expanded.has(`since ${n}`)) {
-        const from = i;
-        while (i + 1 < file.statuses.length && !near[i + 1]) i++;
-        entries.push({ t: 'same', since: n, from, to: i });
-        continue;
-      }
-      entries.push({ t: 'since', since: file, i, words: texts[i] });
-    }
-  });
-}
-
-/** Whether a segment has more to say than its lines. @param {number} seg */
-function needsBar(seg) {
-  const meta = view.metas.get(seg);
-  return Boolean(meta?.tags?.length || meta?.coarse) || app.derived.choices.has(seg)
-    || app.model.rowNameOf(seg) === 'ambiguous' || app.model.rowNameOf(seg) === 'unplanned'
-    || app.index.notes.some((note) => note.segment === seg) || app.drafts.some((d) => d.segment === seg);
 }
 
 // Drawing.
@@ -332,37 +130,43 @@ function code(parent, text, runs, words, how) {
 /** @param {number|string} n */
 const pad = (n) => String(n || '').padStart(view.digits);
 
-/** One line of a hunk. @param {Entry} entry @param {number} i @param {boolean} [half] */
+/** Which line of its segment a line is, from 0. @param {Lines} h @param {number} i */
+function lineOf(h, i) {
+  const { begin, before } = spanOf(h, h.segments[i]);
+  return i - begin + before;
+}
+
+/** One line of a hunk. @param {Entry} entry @param {number} i @param {'old'|'new'} [half] */
 function line(entry, i, half) {
   const { f, h } = /** @type {{f: ViewFile, h: Lines}} */ (/** @type {any} */ (entry));
   const kind = h.kinds[i], seg = h.segments[i];
   const node = el('div', `r${kind === '+' ? ' a' : kind === '-' ? ' d' : ''}`);
   const body = el('span');
-  const numbers = half ? pad(kind === '+' ? h.news[i] : h.olds[i]) : `${pad(h.olds[i])} ${pad(h.news[i])}`;
+  const numbers = half === 'old' ? pad(h.olds[i]) : half === 'new' ? pad(h.news[i]) : `${pad(h.olds[i])} ${pad(h.news[i])}`;
   node.dataset.n = `${numbers} ${kind}`;
   if (seg >= 0) {
-    if (!view.places.has(seg)) node.classList.add('o');
+    if (!view.has(seg)) node.classList.add('o');
     const [label, tone] = owner(seg);
     if (tone) node.classList.add(tone);
     if (i === 0 || h.segments[i - 1] !== seg) {
       node.dataset.g = label;
-      const [begin, n] = placeOf(h, seg);
-      const number = kind === '+' ? h.news[begin] : h.olds[begin];
-      body.append(el('span', 'vh', spoken(seg, number, number + n - 1)));
+      const { begin, before, total } = spanOf(h, seg);
+      const number = (kind === '+' ? h.news[begin] : h.olds[begin]) - before;
+      body.append(el('span', 'vh', spoken(seg, number, number + total - 1)));
     }
     if (seg === app.current) {
       node.classList.add('cur');
-      const at = i - placeOf(h, seg)[0] + 1;
+      const at = lineOf(h, i) + 1;
       if (app.picked && at >= app.picked[0] && at <= app.picked[1]) node.classList.add('picked');
     }
   }
   const text = h.texts[i] ?? '';
-  const isOpen = opened.has(`${h.first}:${i}`);
+  const isOpen = opened.has(`${h.pos}:${i}`);
   const how = { crlf: f.source.crlf, changed: kind !== ' ' };
   if (text.length > LONG && !isOpen) {
     code(body, text.slice(0, LONG), h.runs[i] ?? '', h.words.get(i) ?? '', { ...how, changed: false });
     body.append(button('more', `… show all ${count(text.length, 'character')}`, () => {
-      opened.add(`${h.first}:${i}`);
+      opened.add(`${h.pos}:${i}`);
       list.redraw((one) => one.h === h && (one.i === i || one.j === i));
     }));
   } else {
@@ -386,25 +190,28 @@ function drawPlain(entry) {
 
 /** @param {Entry} entry */
 function drawPair(entry) {
-  const half = (/** @type {number} */ i) => (i >= 0 ? line(entry, i, true) : el('div', 'r none', el('span')));
-  return el('div', 'halves', half(entry.i ?? -1), half(entry.j ?? -1));
+  const half = (/** @type {number} */ i, /** @type {'old'|'new'} */ side) => (i >= 0 ? line(entry, i, side) : el('div', 'r none', el('span')));
+  const node = el('div', 'halves', half(entry.i ?? -1, 'old'), half(entry.j ?? -1, 'new'));
+  // What is equal on both sides is read aloud once, and copied once.
+  if (entry.i === entry.j) node.lastElementChild?.setAttribute('aria-hidden', 'true');
+  return node;
 }
 
 /** @param {Entry} entry */
 function drawFile(entry) {
   const f = /** @type {ViewFile} */ (entry.f), file = app.index.files[f.file];
   const node = copyOf('t-file');
-  const folded = isFolded(f);
+  const folded = isFolded(f.file);
   const fold = part(node, 'fold');
   fold.textContent = folded ? '▸' : '▾';
   fold.setAttribute('aria-expanded', String(!folded));
   fold.setAttribute('aria-label', `${folded ? 'Open' : 'Fold'} ${plain(file.path)}`);
   fold.addEventListener('click', () => {
     folds.set(f.file, !folded);
-    if (folded && file.generated) for (const id of idsOf(f)) see(id);
+    if (folded && file.generated) for (const id of idsOf(f.file)) see(id);
     relay();
-    const place = view.entries.findIndex((one) => one.t === 'file' && one.f?.file === f.file);
-    list.node(place)?.querySelector('button')?.focus();
+    const head = view.sections.flatMap((one) => one.entries ?? []).find((one) => one.t === 'file' && one.f?.file === f.file && one.later === entry.later);
+    if (head) list.node(head)?.querySelector('button')?.focus();
   });
   const path = part(node, 'path');
   if (file.old_path) path.append(bdi(file.old_path), ' → ');
@@ -412,13 +219,14 @@ function drawFile(entry) {
   const { similarity } = f.source;
   part(node, 'status').textContent = [
     file.status === 'modified' ? '' : file.status,
-    similarity ? `${similarity}% alike` : '', file.generated ? 'generated' : '', folded ? count(idsOf(f).length, 'change') : '',
+    entry.later ? 'continued' : '',
+    similarity ? `${similarity}% alike` : '', file.generated ? 'generated' : '', folded ? count(idsOf(f.file).length, 'change') : '',
     f.source.left_out ? `lines around changes are not here: ${plain(f.source.left_out)}` : '',
   ].filter(Boolean).join(' · ');
   let added = 0, removed = 0;
   for (const h of f.hunks) {
     for (let i = 0; i < h.n; i++) {
-      if (h.segments[i] >= 0 && view.places.has(h.segments[i])) h.kinds[i] === '+' ? added++ : removed++;
+      if (h.segments[i] >= 0 && view.has(h.segments[i])) h.kinds[i] === '+' ? added++ : removed++;
     }
   }
   if (f.hunks.length) part(node, 'sums').append(el('span', 'ok', `+${added}`), ' ', el('span', 'bad', `−${removed}`));
@@ -437,7 +245,7 @@ function drawFile(entry) {
     actions.append(whole);
   }
   const left = new Map();
-  for (const id of idsOf(f)) for (const tag of app.derived.tagsLeft(id)) left.set(tag, [...(left.get(tag) ?? []), id]);
+  for (const id of idsOf(f.file)) for (const tag of app.derived.tagsLeft(id)) left.set(tag, [...(left.get(tag) ?? []), id]);
   for (const [tag, ids] of left) {
     if (ids.length < 2) continue;
     const all = button('plain small', `Acknowledge “${TAGS.get(tag)?.[0] ?? tag}” on ${ids.length}`, async () => {
@@ -449,21 +257,12 @@ function drawFile(entry) {
   return node;
 }
 
-/** Segments of a file in this view. @param {ViewFile} f */
-function idsOf(f) {
-  const ids = f.card >= 0 ? [f.card] : [];
-  for (const h of f.hunks) for (const id of h.ids) if (view.places.has(id)) ids.push(id);
-  return ids;
-}
-
 /** @param {Entry} entry */
 function drawHunk(entry) {
   const h = /** @type {Lines} */ (entry.h);
   const node = el('div', 'hunk');
-  const place = h.kinds.search(/[^ ]/);
-  const context = (h.contexts.get(place) ?? '').replace(/\r$/, '');
-  node.append(say(el('span', '', '⋯ '), context, false));
-  const others = [...new Set(h.ids.filter((id) => !view.places.has(id)).map((id) => app.model.rowNameOf(id)))];
+  node.append(say(el('span', '', '⋯ '), h.context.replace(/\r$/, ''), false));
+  const others = [...new Set(h.ids.filter((id) => !view.has(id)).map((id) => app.model.rowNameOf(id)))];
   if (others.length) {
     node.append(el('span', 'grow'), el('span', 'with', 'shares these lines with '));
     for (const row of others) {
@@ -536,13 +335,12 @@ function drawCard(entry) {
 
 /** The key of a segment, from its content. @param {number} seg */
 export async function keyOf(seg) {
-  const number = app.model.rowOf[seg];
-  const block = await readRow(number);
-  const [f] = collect([block], (id) => id === seg);
-  const file = app.index.files[f.file];
+  const blocks = await Promise.all(app.model.partsOf(seg).map(([row, part]) => readPart(row, part)));
+  const found = blocks.flatMap((block) => collect([block], (id) => id === seg));
+  const [f] = found, file = app.index.files[f.file];
   if (f.card === seg) return fileKey(file, f.source.change ?? '', f.source.old ?? null, f.source.new ?? null);
   const meta = await metaOf(seg);
-  return textKey(file, f.hunks[0], seg, meta.copy ?? [1, 1]);
+  return textKey(file, found.flatMap((one) => one.hunks), seg, meta.copy ?? [1, 1]);
 }
 
 /** @param {number} seg @param {string} tag */
@@ -553,14 +351,14 @@ export async function acknowledge(seg, tag) {
 /** @param {Entry} entry */
 function drawChange(entry) {
   const seg = /** @type {number} */ (entry.seg);
-  const meta = view.metas.get(seg) ?? { id: seg };
+  const meta = metaIn(seg);
   const { derived, model } = app;
   const node = copyOf('t-change');
   const [label, tone] = owner(seg);
   if (tone) node.classList.add(tone);
   if (seg === app.current) node.classList.add('cur');
   part(node, 'owner').title = label;
-  part(node, 'nth').textContent = `Change ${view.order.indexOf(seg) + 1}`;
+  part(node, 'nth').textContent = `Change ${nthOf(seg)}`;
   const tags = part(node, 'tags');
   const row = model.rowNameOf(seg), choice = derived.choices.get(seg);
   const isOut = derived.tagsOf(seg).includes('out-of-scope');
@@ -822,20 +620,20 @@ function drawEntry(entry) {
       }));
       return node;
     }
+    case 'same-all': return el('div', 'elided', 'No line of this item changed since its approval: the reason stands above.');
     case 'end': return drawEnd();
     default: return line(entry, entry.i ?? 0);
   }
 }
 
-/** Notes what stands in the viewport. @param {number} first @param {number} last */
-function noteSeen(first, last) {
-  noteWhere(first);
+/** Notes what stands in the viewport. @param {Entry[]} entries */
+function noteSeen(entries) {
+  noteWhere(entries[0]);
   if (document.visibilityState !== 'visible') return;
-  for (let n = first; n <= last; n++) {
-    const entry = view.entries[n];
-    if (entry?.t === 'card') see(/** @type {number} */ (entry.seg));
-    else if (entry?.t === 'line') noteLine(/** @type {Lines} */ (entry.h), entry.i ?? 0);
-    else if (entry?.t === 'pair') {
+  for (const entry of entries) {
+    if (entry.t === 'card') see(/** @type {number} */ (entry.seg));
+    else if (entry.t === 'line') noteLine(/** @type {Lines} */ (entry.h), entry.i ?? 0);
+    else if (entry.t === 'pair') {
       for (const i of [entry.i ?? -1, entry.j ?? -1]) if (i >= 0) noteLine(/** @type {Lines} */ (entry.h), i);
     }
   }
@@ -845,12 +643,15 @@ function noteSeen(first, last) {
 function noteLine(h, i) {
   const seg = h.segments[i];
   if (seg < 0 || isSeen(seg)) return;
-  if ((h.texts[i] ?? '').length > LONG && !opened.has(`${h.first}:${i}`)) return;
-  const [begin, n] = placeOf(h, seg);
+  if ((h.texts[i] ?? '').length > LONG && !opened.has(`${h.pos}:${i}`)) return;
   let state = partly.get(seg);
-  if (!state) partly.set(seg, state = { bits: new Uint8Array(n), left: n });
-  if (state.bits[i - begin]) return;
-  state.bits[i - begin] = 1;
+  if (!state) {
+    const { total } = spanOf(h, seg);
+    partly.set(seg, state = { bits: new Uint8Array(total), left: total });
+  }
+  const at = lineOf(h, i);
+  if (state.bits[at]) return;
+  state.bits[at] = 1;
   if (--state.left === 0) {
     partly.delete(seg);
     see(seg);
@@ -858,11 +659,9 @@ function noteLine(h, i) {
 }
 
 let lastWhere = -1;
-/** Names the file at the top of the viewport. @param {number} first */
-function noteWhere(first) {
-  let n = first;
-  while (n > 0 && !view.entries[n]?.f && view.entries[n]?.t !== 'sincefile') n--;
-  const file = view.entries[n]?.f?.file ?? -1;
+/** Names the file at the top of the viewport. @param {Entry} entry */
+function noteWhere(entry) {
+  const file = entry.f?.file ?? -1;
   if (file === lastWhere) return;
   lastWhere = file;
   const where = $('where-path');
@@ -875,43 +674,49 @@ function noteWhere(first) {
 /** Lays out again what is shown, in place. */
 function relay() {
   lastWhere = -2;
-  const wanted = wantedBy(app.row);
   if (!app.since.has(app.row)) {
-    lay(wanted, null);
-    list.set(view.entries, true);
+    for (const one of view.sections) if (one.reads.length && one.entries) lay(one);
+    list.set(view.sections, true);
   }
   tell('current');
 }
 
-/** Makes a segment of this view the current one. @param {number} seg */
-function goTo(seg) {
-  const last = app.current;
+/** Makes a segment of this view the current one. @param {number} seg @param {number} [line] which of its lines, from 0 */
+async function goTo(seg, line = 0) {
+  const last = app.current, section = sectionOf(seg, line);
   app.current = seg;
   app.picked = null;
-  const place = view.places.get(seg);
-  list.redraw((entry) => entry.seg !== undefined && (entry.seg === last || entry.seg === seg));
-  if (place !== undefined) list.show(place);
   history.replaceState(null, '', `#s${seg}`);
   tell('current');
+  if (section && !section.entries) {
+    await readSection(section);
+    if (app.current !== seg || !view.sections.includes(section)) return;
+    list.change(section);
+  }
+  list.redraw((entry) => entry.seg !== undefined && (entry.seg === last || entry.seg === seg));
+  const is = (/** @type {Entry} */ entry, /** @type {number|undefined} */ i) => i !== undefined && i >= 0 && entry.h?.segments[i] === seg && lineOf(entry.h, i) === line;
+  const entry = line === 0 ? section?.places.get(seg)
+    : section?.entries?.find((one) => (one.t === 'line' && is(one, one.i)) || (one.t === 'pair' && (is(one, one.i) || is(one, one.j)))) ?? section?.places.get(seg);
+  if (entry) list.show(entry);
 }
 
-/** Goes to a segment wherever it is shown. @param {number} seg */
-export async function goToSegment(seg) {
-  if (app.since.has(app.row) || !view.places.has(seg)) {
+/** Goes to a segment wherever it is shown. @param {number} seg @param {number} [line] which of its lines, from 0 */
+export async function goToSegment(seg, line = 0) {
+  if (app.since.has(app.row) || !view.has(seg)) {
     const choice = app.derived.choices.get(seg);
     const home = app.model.rowNameOf(seg);
     const row = choice && !choice.draft ? choice.item ?? 'accepted' : home;
     app.since.delete(row);
-    await showRow(row, { segment: seg });
+    await showRow(row, { segment: seg, line });
     return;
   }
-  const f = view.files.find((one) => idsOf(one).includes(seg));
-  if (f && isFolded(f)) {
-    folds.set(f.file, false);
-    if (app.index.files[f.file].generated) for (const id of idsOf(f)) see(id);
+  const file = app.model.fileOf(seg);
+  if (isFolded(file)) {
+    folds.set(file, false);
+    if (app.index.files[file].generated) for (const id of idsOf(file)) see(id);
     relay();
   }
-  goTo(seg);
+  await goTo(seg, line);
 }
 
 /** Next or previous change. @param {1|-1} step */
@@ -920,7 +725,7 @@ export function stepChange(step) {
     $('code').scrollBy({ top: step * 120 });
     return;
   }
-  const at = view.order.indexOf(app.current);
+  const at = nthOf(app.current) - 1;
   const next = at < 0 ? 0 : at + step;
   if (next < 0 || next >= view.order.length) {
     announce(step > 0 ? `Last change of ${rowName(app.row)}` : `First change of ${rowName(app.row)}`);
@@ -952,8 +757,9 @@ export function startCode() {
   list = new List(scroller, {
     draw: drawEntry,
     height: (entry) => HEIGHTS.get(entry.t) ?? 20,
-    key: (entry) => `${entry.t} ${entry.f?.file ?? ''} ${entry.h?.first ?? ''} ${entry.i ?? ''} ${entry.seg ?? ''} ${entry.from ?? ''}`,
+    key: (entry) => `${entry.t} ${entry.f?.file ?? ''} ${entry.h?.pos ?? ''} ${entry.i ?? ''} ${entry.seg ?? ''} ${entry.from ?? ''}`,
     see: noteSeen,
+    need,
   });
   scroller.addEventListener('click', pick);
   scroller.addEventListener('copy', copyCode);
@@ -967,11 +773,11 @@ export function startCode() {
   $('wrap').addEventListener('click', () => {
     const isOn = scroller.classList.toggle('wrap');
     $('wrap').setAttribute('aria-pressed', String(isOn));
-    list.set(view.entries, true);
+    list.set(view.sections, true);
   });
   $('split').addEventListener('click', () => {
-    isSplit = !isSplit;
-    $('split').setAttribute('aria-pressed', String(isSplit));
+    layout.split = !layout.split;
+    $('split').setAttribute('aria-pressed', String(layout.split));
     relay();
   });
   $('show-since').addEventListener('click', () => setSince(true));
@@ -998,19 +804,12 @@ function pick(event) {
   if (target.closest('button, select, summary, a, input')) return;
   if (String(getSelection()) !== '') return;
   const row = /** @type {HTMLElement|null} */ (target.closest('.r, .card, .change'));
-  const block = row?.closest('.blk');
-  if (!row || !block) return;
-  const child = row.closest('.blk > *');
-  let place = -1;
-  for (let n = 0; n < view.entries.length && place < 0; n += BLOCK) {
-    if (list.node(n)?.parentElement === block) place = n + Array.prototype.indexOf.call(block.children, child);
-  }
-  const entry = view.entries[place];
-  if (!entry || entry.seg === undefined || !view.places.has(entry.seg)) return;
+  const entry = row && list.entryOf(row);
+  if (!entry || entry.seg === undefined || !view.has(entry.seg)) return;
   const seg = entry.seg, last = app.current;
   app.current = seg;
   if (entry.t === 'line' && entry.h) {
-    const at = (entry.i ?? 0) - placeOf(entry.h, seg)[0] + 1;
+    const at = lineOf(entry.h, entry.i ?? 0) + 1;
     app.picked = event.shiftKey && last === seg && app.picked
       ? [Math.min(at, app.picked[0]), Math.max(at, app.picked[1])] : [at, at];
   } else {
@@ -1028,7 +827,7 @@ function copyCode(event) {
   const lines = [];
   for (let n = 0; n < selection.rangeCount; n++) {
     const copy = selection.getRangeAt(n).cloneContents();
-    for (const node of copy.querySelectorAll('.vh, .eof, .more')) node.remove();
+    for (const node of copy.querySelectorAll('.vh, .eof, .more, .r[aria-hidden]')) node.remove();
     for (const node of copy.querySelectorAll('.mk')) node.replaceWith(rawOf(/** @type {HTMLElement} */ (node).dataset.c ?? ''));
     const rows = copy.querySelectorAll('.r');
     if (rows.length === 0) lines.push(copy.textContent ?? '');
@@ -1040,6 +839,6 @@ function copyCode(event) {
 
 /** How many lines the current segment has; 0 for a card. */
 export function linesOfCurrent() {
-  for (const f of view.files) for (const h of f.hunks) if (h.ids.includes(app.current)) return placeOf(h, app.current)[1];
+  for (const f of sectionOf(app.current)?.files ?? []) for (const h of f.hunks) if (h.ids.includes(app.current)) return spanOf(h, app.current).total;
   return 0;
 }

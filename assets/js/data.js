@@ -17,7 +17,7 @@ async function unpack(text) {
 
 /** Blocks that were read lately; old ones are read again when they are needed. @type {Map<string, any>} */
 const recent = new Map();
-const MAX_RECENT = 4;
+const MAX_RECENT = 6;
 
 /** The data of one element. @param {string} id @param {(value: any) => void} [prepare] */
 async function read(id, prepare = () => {}) {
@@ -36,14 +36,14 @@ async function read(id, prepare = () => {}) {
   return value;
 }
 
-/** The index as it stands in the page. @returns {any} */
+/** An index that is not packed. @returns {any} */
 export const readPlain = () => JSON.parse(textOf('index') ?? '');
 
 /** @returns {Promise<Index>} */
-export const readIndex = async () => ({ ...readPlain(), ...await read('details') });
+export const readIndex = async () => JSON.parse(await unpack(textOf('index') ?? ''));
 
-/** @param {number} row place in the index @returns {Promise<Block>} */
-export const readRow = async (row) => (await read(`row${row}`, deal)) ?? { files: [], segments: [], text: '' };
+/** @param {number} row place in the index @param {number} part its number @returns {Promise<Block>} */
+export const readPart = (row, part) => read(`row${row}-${part}`, deal);
 
 /** @param {number} item place in the plan @returns {Promise<import('./types.js').SinceFile[]>} */
 export const readSince = async (item) => (await read(`since${item}`)) ?? [];
@@ -58,9 +58,12 @@ export function readImage(n) {
 }
 
 /** Digest of the data that is in the page now. */
-export function digestOfData() {
-  const text = Array.from(document.querySelectorAll('script.data'), (node) => `${node.id}\n${node.textContent}\n`);
-  return sha256(new TextEncoder().encode(text.join('')));
+export async function digestOfData() {
+  const list = [], encoder = new TextEncoder();
+  for (const node of document.querySelectorAll('script.data')) {
+    list.push(`${node.id}\n${await sha256(encoder.encode(node.textContent ?? ''))}\n`);
+  }
+  return sha256(encoder.encode(list.join('')));
 }
 
 /** The form as it stands in the page, and its payload. @returns {{form: {payload_b64: string, signature: string}, payload: Form}|null} */

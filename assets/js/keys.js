@@ -21,19 +21,23 @@ function makeKey(file, kind, op, content, [copy, copies]) {
 
 /**
  * @param {FileEntry} file
- * @param {import('./hunks.js').Lines} lines
+ * @param {import('./hunks.js').Lines[]} hunks all stretches with lines of it, in order
  * @param {number} segment
  * @param {[number, number]} copy
  * @returns {Promise<string>}
  */
-export function textKey(file, lines, segment, copy) {
-  const [begin, n] = placeOf(lines, segment);
+export function textKey(file, hunks, segment, copy) {
   const parts = [];
-  for (let i = begin; i < begin + n; i++) {
-    parts.push(bytesOf(lines.texts[i] ?? ''));
-    if (!lines.unended.has(i)) parts.push(Uint8Array.of(10));
+  let op = '';
+  for (const lines of hunks) {
+    const [begin, n] = placeOf(lines, segment);
+    op = lines.kinds[begin];
+    for (let i = begin; i < begin + n; i++) {
+      parts.push(bytesOf(lines.texts[i] ?? ''));
+      if (!lines.unended.has(i)) parts.push(Uint8Array.of(10));
+    }
   }
-  return makeKey(file, 'text', lines.kinds[begin], toBase64(join(parts)), copy);
+  return makeKey(file, 'text', op, toBase64(join(parts)), copy);
 }
 
 /**

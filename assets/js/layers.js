@@ -8,6 +8,17 @@ import { count } from './words.js';
 /** @typedef {import('./types.js').Decision} Decision */
 /** @typedef {import('./types.js').Item} Item */
 
+/** What each segment shares with others. @param {[string[], number[]][]} groups segments as distances */
+function ungroup(groups) {
+  /** @type {Map<number, string[]>} */
+  const out = new Map();
+  for (const [shared, steps] of groups) {
+    let segment = 0;
+    for (const step of steps) out.set(segment += step, shared);
+  }
+  return out;
+}
+
 /**
  * The parts of the index in the shape in which they are asked for.
  *
@@ -21,8 +32,7 @@ export function makeModel(index) {
   }
   const rowNumber = new Map(index.rows.map((row, n) => [row.row, n]));
   const items = new Map(index.items.map((item) => [item.id, item]));
-  const must = new Map(index.must_acknowledge);
-  const owners = new Map(index.ambiguous_owners);
+  const must = ungroup(index.must_acknowledge), owners = ungroup(index.ambiguous_owners);
   /** @type {Map<string, Set<string>>} */
   const dependencies = new Map();
   for (const item of index.items) {
@@ -47,8 +57,21 @@ export function makeModel(index) {
   rowOf.forEach((row, segment) => byRow[row].push(segment));
   /** Segments of a row, in order. @param {string} row */
   const segmentsOf = (row) => byRow[rowNumber.get(row) ?? -1] ?? [];
+  /** The parts of its row that a segment is in: row and parts. @param {number} segment @returns {[number, number][]} */
+  const partsOf = (segment) => {
+    const row = rowOf[segment], parts = index.parts[row];
+    let low = 0, high = parts.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >> 1;
+      if (parts[middle][0] < segment || (parts[middle][0] === segment && parts[middle][1] === 0)) low = middle;
+      else high = middle - 1;
+    }
+    const out = /** @type {[number, number][]} */ ([[row, low]]);
+    for (let part = low + 1; part < parts.length && parts[part][0] === segment; part++) out.push([row, part]);
+    return out;
+  };
   return {
-    index, rowOf, rowNumber, items, must, owners, dependencies, segmentsOf, fileOf,
+    index, rowOf, rowNumber, items, must, owners, dependencies, segmentsOf, fileOf, partsOf,
     ambiguous: segmentsOf('ambiguous'),
     unplanned: segmentsOf('unplanned'),
     /** @param {number} segment */

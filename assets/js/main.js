@@ -51,7 +51,7 @@ function firstRow() {
 }
 
 async function start() {
-  document.documentElement.classList.add('scripted');
+  $('script').remove();
   try {
     await load();
   } catch {

@@ -27,7 +27,7 @@ function onPlanKey(event) {
 }
 
 async function startPlanPage() {
-  document.documentElement.classList.add('scripted');
+  $('script').remove();
   try {
     loadPlan();
   } catch {

@@ -1,7 +1,10 @@
 /** A record on paper: plan, rows, decisions and keys, and code of the row that is shown. */
-import { app, isSeen, on } from './app.js';
-import { keyOf, marksOf, view } from './code.js';
+import { app, on } from './app.js';
+import { keyOf, marksOf } from './code.js';
+import { readPart } from './data.js';
 import { $, bdi, el, say } from './dom.js';
+import { collect } from './hunks.js';
+import { view } from './view.js';
 import { STATES, count, decisionWords, rowName } from './words.js';
 
 const MAX_LINES = 5000;
@@ -43,10 +46,11 @@ function drawPaper() {
 /** @param {any} paper */
 function drawCode(paper) {
   paper.append(el('h2', '', `Code of ${rowName(app.row)}`));
-  const total = view.files.reduce((n, f) => n + f.hunks.reduce((m, h) => m + h.n, 0), 0);
-  if (total > MAX_LINES) paper.append(el('p', '', `Only the first ${MAX_LINES.toLocaleString('en')} of ${total.toLocaleString('en')} lines are printed.`));
+  const total = view.code.reduce((n, one) => n + one.lines, 0);
+  const files = ahead.code === view.code ? ahead.files : view.code.flatMap((one) => one.files), there = linesIn(files);
+  if (total > Math.min(there, MAX_LINES)) paper.append(el('p', '', `Only the first ${Math.min(there, MAX_LINES).toLocaleString('en')} of ${total.toLocaleString('en')} lines are printed.`));
   let left = MAX_LINES;
-  for (const f of view.files) {
+  for (const f of files) {
     if (left <= 0) break;
     paper.append(el('h2', '', bdi(index_(f.file))));
     for (const h of f.hunks) {
@@ -63,6 +67,27 @@ function drawCode(paper) {
   }
 }
 
+/** @param {import('./hunks.js').ViewFile[]} files */
+const linesIn = (files) => files.reduce((n, f) => n + f.hunks.reduce((m, h) => m + h.texts.filter((text) => text !== undefined).length, 0), 0);
+
+/** Code that may be printed, read ahead for the same reason as keys. */
+const ahead = { code: /** @type {import('./view.js').Section[]} */ ([]), files: /** @type {import('./hunks.js').ViewFile[]} */ ([]) };
+
+async function readAhead() {
+  const { code, has } = view, files = [];
+  if (ahead.code === code) return;
+  for (const one of code) {
+    const blocks = await Promise.all(one.reads.map(([row, part]) => readPart(row, part)));
+    if (code !== view.code) return;
+    files.push(...collect(blocks, has, one.from, one.to));
+    if (linesIn(files) >= MAX_LINES) break;
+  }
+  Object.assign(ahead, { code, files });
+}
+
+/** @type {any} */
+let aheadTimer = 0;
+
 /** @param {number} file */
 const index_ = (file) => app.index.files[file].path;
 
@@ -77,7 +102,7 @@ async function makeKeys() {
 
 /** Works out what printing needs, and opens the browser's dialog. */
 async function printAll() {
-  await makeKeys();
+  await Promise.all([makeKeys(), readAhead()]);
   print();
 }
 
@@ -86,6 +111,10 @@ export function startPrint() {
   $('print').addEventListener('click', printAll);
   // The browser's own command does not wait. Where they are many, only ours prints keys.
   if (keyed().length <= MAX_KEYS) on(['locked'], () => requestIdleCallback(makeKeys));
+  on(['row'], () => {
+    clearTimeout(aheadTimer);
+    aheadTimer = setTimeout(() => requestIdleCallback(readAhead), 500);
+  });
   addEventListener('beforeprint', () => {
     $('paper').hidden = false;
     drawPaper();
@@ -95,5 +124,3 @@ export function startPrint() {
     $('paper').replaceChildren();
   });
 }
-
-export { isSeen };

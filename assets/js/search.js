@@ -1,13 +1,14 @@
 /** Search through all rows, also those that were never drawn. */
 import { app } from './app.js';
 import { goToSegment, showRow } from './code.js';
-import { readRow } from './data.js';
+import { readPart } from './data.js';
 import { $, bdi, el, proseText, say } from './dom.js';
+import { expand, spanOf } from './hunks.js';
 import { count, rowName } from './words.js';
 
 const MAX_HITS = 200;
 
-/** @typedef {{row: string, path: string, text: string, segment: number}} Hit */
+/** @typedef {{row: string, path: string, text: string, segment: number, line?: number}} Hit */
 /** @type {Hit[]} */
 let hits = [];
 let chosen = 0;
@@ -42,38 +43,30 @@ export async function findAll(query, isLate = () => false) {
     if (segment < file.end) add({ row: model.rowNameOf(segment), path: file.path, text: '', segment });
   });
   for (let number = 0; number < index.rows.length; number++) {
-    if (index.rows[number].changes === 0) continue;
-    const block = await readRow(number);
-    if (isLate()) break;
-    const whole = block.text.toLowerCase();
-    if (!whole.includes(wanted)) continue;
-    const lowered = whole.split('\n');
-    let at = 0;
-    for (const file of block.files) {
-      for (const hunk of file.hunks) {
-        const from = at;
-        at += hunk.texts.length;
-        let hit = false;
-        for (let i = from; i < at && !hit; i++) hit = lowered[i].includes(wanted);
-        if (!hit) continue;
-        const places = (hunk.here ?? [[0, hunk.kinds.length]]).flatMap(([from, length]) => Array.from({ length }, (_, i) => from + i));
-        // Segment of each place, counted along.
-        let segment = -1, left = 0;
-        const owners = Array.from(hunk.kinds, (kind) => {
-          if (kind === ' ') return -1;
-          if (left === 0) left = hunk.counts[++segment];
-          left--;
-          return hunk.first + segment;
-        });
-        places.forEach((place, i) => {
-          const owner = owners[place];
-          if (owner < 0 || model.rowOf[owner] !== number || !lowered[from + i].includes(wanted)) return;
-          add({ row: index.rows[number].row, path: index.files[file.file].path, text: hunk.texts[i], segment: owner });
-        });
-      }
+    for (let part = 0; part < index.parts[number].length; part++) {
+      const block = await readPart(number, part);
+      if (isLate()) return { hits: out, n };
+      if (has(block.text)) findIn(block, number, has, add);
     }
   }
   return { hits: out, n };
+}
+
+/** Hits in the row's own lines of one block. @param {import('./types.js').Block} block @param {number} number place of the row @param {(text: string) => boolean} has @param {(hit: Hit) => void} add */
+function findIn(block, number, has, add) {
+  const { index, model } = app;
+  for (const file of block.files) {
+    for (const hunk of file.hunks) {
+      if (!hunk.texts.some(has)) continue;
+      const lines = expand(hunk);
+      for (let i = 0; i < lines.n; i++) {
+        const segment = lines.segments[i], text = lines.texts[i];
+        if (segment < 0 || text === undefined || model.rowOf[segment] !== number || !has(text)) continue;
+        const { begin, before } = spanOf(lines, segment);
+        add({ row: index.rows[number].row, path: index.files[file.file].path, text, segment, line: i - begin + before });
+      }
+    }
+  }
 }
 
 function drawHits() {
@@ -103,7 +96,7 @@ function take(n) {
   const hit = hits[n];
   if (!hit) return;
   $('search').close();
-  if (hit.segment >= 0) goToSegment(hit.segment);
+  if (hit.segment >= 0) goToSegment(hit.segment, hit.line);
   else showRow(hit.row);
   $('code').focus();
 }

@@ -1,10 +1,11 @@
 /** What stands above the panes: progress, blockers, banners, and the bar of the item. */
 import { app, draft, isSeen, on, undo } from './app.js';
-import { goToSegment, nextUnseen, segmentsShownBy, showRow, view } from './code.js';
+import { goToSegment, nextUnseen, showRow } from './code.js';
 import { openBlockers, openMerge, openReject, openAnswer } from './dialogs.js';
 import { $, announce, bdi, because, button, el, say } from './dom.js';
 import { hindrances } from './layers.js';
 import { requestsWords } from './talk.js';
+import { nthOf, segmentsShownBy } from './view.js';
 import { STATES, count, rowName } from './words.js';
 
 /** Approves the item that is shown, or says what is missing. */
@@ -60,7 +61,7 @@ function drawItemBar() {
       because(withdraw, app.locked);
     }
   }
-  const hasSince = Boolean(state?.item.since);
+  const hasSince = typeof state?.item.since === 'number';
   $('since-switch').hidden = !hasSince;
   $('show-since').setAttribute('aria-pressed', String(app.since.has(app.row)));
   $('show-full').setAttribute('aria-pressed', String(!app.since.has(app.row)));
@@ -69,7 +70,7 @@ function drawItemBar() {
 
 function drawPlace() {
   const n = segmentsShownBy(app.row).length;
-  const at = view.order.indexOf(app.current) + 1;
+  const at = nthOf(app.current);
   $('nth').textContent = app.since.has(app.row) ? 'Since approval' : n === 0 ? 'No changes' : at ? `Change ${at} of ${n}` : count(n, 'change');
   const unseen = segmentsShownBy(app.row).filter((segment) => !isSeen(segment)).length;
   const button_ = $('unseen');

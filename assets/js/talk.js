@@ -1,9 +1,10 @@
 /** The conversation about the item that is shown: questions, change requests, problems, findings. */
 import { app, draft, on, undo } from './app.js';
-import { goToSegment, keyOf, linesOfCurrent, view } from './code.js';
+import { goToSegment, keyOf, linesOfCurrent } from './code.js';
 import { MAX_TEXT } from './decisions.js';
 import { $, announce, bdi, because, button, copyOf, el, part, prose, say } from './dom.js';
 import { plain } from './text.js';
+import { nthOf, view } from './view.js';
 import { count, rowName } from './words.js';
 
 /** Whether the composer writes a question or a change request. @type {'ask'|'request_change'} */
@@ -224,15 +225,15 @@ function drawLeft() {
 function drawAbout() {
   const where = part(pane, 'subject');
   where.replaceChildren();
-  if (about < 0 || !view.places.has(about)) {
+  if (about < 0 || !view.has(about)) {
     if (app.current >= 0 && app.model.items.has(app.row)) {
-      const nth = view.order.indexOf(app.current) + 1;
+      const nth = nthOf(app.current);
       where.append('About the whole item. ', button('link', `About change ${nth} instead`, () => takeAnchor()));
     }
     return;
   }
   const file = app.index.files[app.model.fileOf(about)];
-  where.append(el('span', '', `Change ${view.order.indexOf(about) + 1}, `), bdi(file.path, 'mono'));
+  where.append(el('span', '', `Change ${nthOf(about)}, `), bdi(file.path, 'mono'));
   const n = linesOfCurrent();
   if (n > 0 && about === app.current) {
     const field = (/** @type {0|1} */ at, /** @type {string} */ label) => {
@@ -296,7 +297,7 @@ async function add(event) {
   if (tooLong(words)) return;
   /** @type {any} */
   const decision = { type: mode, item: app.row };
-  if (about >= 0 && view.places.has(about)) {
+  if (about >= 0 && view.has(about)) {
     decision.segment = about;
     decision.key = await keyOf(about);
     if (lines) [decision.from, decision.to] = lines;
@@ -336,7 +337,7 @@ export function startTalk() {
   part(pane, 'hide').addEventListener('click', () => document.dispatchEvent(new CustomEvent('pane', { detail: 'hide-talk' })));
   on(['drafts', 'row', 'locked'], drawTalk);
   on(['current'], () => {
-    if (app.picked && view.places.has(app.current) && $('text').value === '') {
+    if (app.picked && view.has(app.current) && $('text').value === '') {
       about = app.current;
       lines = app.picked;
     } else if (about >= 0 && about !== app.current && $('text').value === '') {

@@ -91,15 +91,15 @@ export async function sha256(bytes) {
 }
 
 /**
- * Joins token runs and word marks into pieces of one line.
+ * Joins token classes and word marks into pieces of one line.
  *
  * @param {string} text
- * @param {string} runs
+ * @param {string} classes as `push_classes` of `render/src/text.rs` writes them
  * @param {string} words
  * @returns {{text: string, kind: string, word: boolean}[]}
  */
-export function tokens(text, runs, words) {
-  const cuts = [...steps(runs)], marks = [...steps(words)];
+export function tokens(text, classes, words) {
+  const cuts = classes[0] === '!' ? [...steps(classes.slice(1))] : classed(text, classes), marks = [...steps(words)];
   const out = [];
   let at = 0, i = 0, j = 0;
   while (at < text.length) {
@@ -108,6 +108,24 @@ export function tokens(text, runs, words) {
     const end = Math.min(cuts[i]?.end ?? text.length, marks[j]?.end ?? text.length, text.length);
     out.push({ text: text.slice(at, end), kind: cuts[i]?.kind ?? '.', word: marks[j]?.kind === 'w' });
     at = end;
+  }
+  return out;
+}
+
+/** Runs of tokens of one class; blanks go with what stands before them. @param {string} text @param {string} classes */
+function classed(text, classes) {
+  const out = /** @type {{end: number, kind: string}[]} */ ([]);
+  if (!classes) return out;
+  let n = 0;
+  for (const { 0: token, index } of text.matchAll(/[A-Za-z0-9_]+|[^A-Za-z0-9_ \t]/gu)) {
+    if (n === classes.length) break;
+    const kind = classes[n++], last = out[out.length - 1];
+    if (last?.kind === kind) last.end = index + token.length;
+    else {
+      if (last) last.end = index;
+      else if (index > 0 && kind !== '.') out.push({ end: index, kind: '.' });
+      out.push({ end: index + token.length, kind });
+    }
   }
   return out;
 }

@@ -9,7 +9,7 @@
  * @typedef {{
  *   id: string, title: string, intent: string, files: Declared[], acceptance: Check[],
  *   depends_on: string[], fingerprint: string|null, approval: string, reasons: Reason[],
- *   since: boolean, approved_by: string[], tests: Tests|null,
+ *   since: number|null, approved_by: string[], tests: Tests|null,
  *   ai_review: {state: string, n?: number}|null
  * }} Item
  * @typedef {{
@@ -21,8 +21,8 @@
  *   whole?: boolean
  * }} FileEntry
  * @typedef {{
- *   id: string, subject: string|null, author: string|null, authored_at: string|null,
- *   item: string|null, origin: string|null, was: string|null, adopted_by: string|null
+ *   id: string, subject: string|null, author: string|null, item: string|null,
+ *   was: string|null, adopted_by: string|null
  * }} Commit
  * @typedef {{segment: number, key: string, item: string|null, by: string}} Choice
  * @typedef {{
@@ -39,8 +39,9 @@
  *     pull_request: string|null},
  *   revision: number, summary: string, questions: string[], base: string, head: string,
  *   renames_skipped: boolean, items: Item[], rows: Row[], files: FileEntry[],
- *   n_segments: number, segment_rows: number[], must_acknowledge: [number, string[]][],
- *   ambiguous_owners: [number, string[]][], commits: Commit[], choices: Choice[],
+ *   n_segments: number, segment_rows: number[], must_acknowledge: [string[], number[]][],
+ *   ambiguous_owners: [string[], number[]][], commits: Commit[], choices: Choice[],
+ *   parts: [number, number, number, number, number][][], most: number[],
  *   acknowledgements: [number, string][], notes: Note[], problems: Problem[],
  *   findings: Finding[], blockers: Blocker[],
  *   task: {state: string, headline: string|null, actions: [string, string][],
@@ -54,19 +55,26 @@
  *   target?: string, image?: number, no_image?: string
  * }} Side
  * @typedef {{
- *   hunk: number, old: number, new: number, kinds: string, first: number, counts: number[],
- *   contexts: [number, string][], here?: [number, number][], unended?: number[],
- *   words?: [number, string][], texts: string[], runs: string[]|null
+ *   old: number, new: number, kinds: string, first: number, before: number, after: number,
+ *   counts: number[], context: string, here?: [number, number][],
+ *   unended: number[], words: [number, string][], texts: string[], runs: string[]|null
  * }} Hunk
  * @typedef {{
- *   file: number, similarity?: number, old?: Side, new?: Side, card?: number,
- *   change?: string, crlf?: boolean, left_out?: string, hunks: Hunk[]
+ *   file: number, n: number, similarity?: number, old?: Side, new?: Side, card?: number,
+ *   change?: string, crlf?: boolean, left_out?: string, from?: number, more?: boolean,
+ *   hunks: Hunk[]
  * }} BlockFile
  * @typedef {{
  *   id: number, commits?: number[], owners?: string[], foreign?: boolean, scope?: string,
  *   scope_owner?: string[], shared_file?: string[], tags?: Tag[], coarse?: boolean, copy?: [number, number]
  * }} SegmentMeta
- * @typedef {{files: BlockFile[], segments: SegmentMeta[], text: string, runs?: string}} Block
+ * @typedef {{
+ *   files: BlockFile[], gaps: number[], shifts: number[], skips: number[], steps: string,
+ *   cuts?: [number, number, number][], here?: [number, [number, number][]][],
+ *   context_hunks: number[], contexts: string[], unended?: number[], word_lines: number[],
+ *   words: string, said: Omit<SegmentMeta, 'id'>[], says: number[],
+ *   copies?: [number, number, number][], text: string, runs?: string
+ * }} Block
  * @typedef {{
  *   path: string, meta: [string, string]|null, statuses: string, ops: string,
  *   contexts: [number, string][], text: string, unended?: number[]

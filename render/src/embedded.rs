@@ -27,6 +27,9 @@ pub(crate) const STYLES: &[(&str, &str)] = &[
     ("css/print.css", include_str!("../../assets/css/print.css")),
 ];
 
+/// What runs first in each page with a script.
+pub(crate) const BOOT: &str = include_str!("../../assets/js/boot.js");
+
 /// Script modules of the review page; each uses only those before it.
 pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("js/words.js", include_str!("../../assets/js/words.js")),
@@ -41,6 +44,7 @@ pub(crate) const SCRIPTS: &[(&str, &str)] = &[
     ("js/drafts.js", include_str!("../../assets/js/drafts.js")),
     ("js/list.js", include_str!("../../assets/js/list.js")),
     ("js/app.js", include_str!("../../assets/js/app.js")),
+    ("js/view.js", include_str!("../../assets/js/view.js")),
     ("js/code.js", include_str!("../../assets/js/code.js")),
     ("js/plan.js", include_str!("../../assets/js/plan.js")),
     ("js/talk.js", include_str!("../../assets/js/talk.js")),

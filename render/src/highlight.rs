@@ -64,7 +64,7 @@ impl Highlighted for () {
 /// Names everything that runs are made from: the lexer, the language, and every line in order.
 fn digest(language: &SyntaxReference, steps: &[(Step<'_>, bool)]) -> Digest {
     let mut bytes = Vec::new();
-    bytes.extend_from_slice(concat!(env!("CARGO_PKG_VERSION"), "\n").as_bytes());
+    bytes.extend_from_slice(concat!(env!("CARGO_PKG_VERSION"), " classes\n").as_bytes());
     bytes.extend_from_slice(language.name.as_bytes());
     for (step, wanted) in steps {
         let (kind, line) = match step {
@@ -127,8 +127,7 @@ pub(crate) fn language(path: &[u8], first_line: &[u8]) -> Option<&'static Syntax
 
 /// Runs for each step for which `wanted` holds, in order.
 ///
-/// A run is a length in UTF-16 units and a class letter, `.` for plain; what follows the last run
-/// is plain. Lines that are not UTF-8 or too long have none.
+/// In the form of [`text::push_classes`]. Lines that are not UTF-8 or too long have none.
 pub(crate) fn runs<'a>(
     language: &SyntaxReference,
     steps: impl Iterator<Item = (Step<'a>, bool)>,
@@ -203,12 +202,7 @@ impl State {
         if wanted {
             push(&mut runs, &line[at.min(line.len())..], || classes.of(&self.stack));
         }
-        while runs.last().is_some_and(|run| run.1 == '.') {
-            runs.pop();
-        }
-        for (length, class) in runs {
-            text::push_run(&mut out, length, class);
-        }
+        text::push_classes(&mut out, line, &mut runs);
         out
     }
 }
@@ -274,7 +268,7 @@ mod tests {
 
     #[test]
     fn a_line_becomes_runs() {
-        assert_eq!(all("a.rs", &[Step::Equal(b"let x = \"s\"; // c")]), ["3k5.3s2.4c"]);
+        assert_eq!(all("a.rs", &[Step::Equal(b"let x = \"s\"; // c")]), ["k..sss.ccc"]);
     }
 
     #[test]
@@ -286,12 +280,12 @@ mod tests {
             Step::Added(b"let x = 1;"),
             Step::Equal(b"let y = 2;"),
         ];
-        assert_eq!(all("a.rs", &steps), ["6c", "9c", "Dc", "3k5.n", "3k5.n"]);
+        assert_eq!(all("a.rs", &steps), ["ccc", "ccccc", "ccccccc", "k..n", "k..n"]);
     }
 
     #[test]
     fn lengths_count_utf16_and_bad_bytes_stay_plain() {
-        assert_eq!(all("a.rs", &[Step::Equal("// 😀".as_bytes())]), ["5c"]);
+        assert_eq!(all("a.rs", &[Step::Equal("// 😀".as_bytes())]), ["ccc"]);
         assert_eq!(all("a.rs", &[Step::Equal(b"// \xff")]), [""]);
     }
 

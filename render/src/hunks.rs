@@ -23,7 +23,6 @@ pub(crate) struct FileHunks<'a> {
 
 /// A stretch of lines in which changes lie close together.
 pub(crate) struct Hunk<'a> {
-    pub(crate) number: u32,
     /// Line numbers of the first line.
     pub(crate) old: u64,
     pub(crate) new: u64,
@@ -111,7 +110,6 @@ fn hunk<'a>(
         None => first,
     };
     let mut hunk = Hunk {
-        number: segments[0].1.hunk,
         old: add(begin, -*shift),
         new: begin,
         lines: Vec::new(),
@@ -308,10 +306,7 @@ mod tests {
     fn show(hunks: &FileHunks<'_>) -> String {
         let mut out = String::new();
         for hunk in &hunks.hunks {
-            out.push_str(&format!(
-                "@@ {} -{} +{} {:?}\n",
-                hunk.number, hunk.old, hunk.new, hunk.segments
-            ));
+            out.push_str(&format!("@@ -{} +{} {:?}\n", hunk.old, hunk.new, hunk.segments));
             for (at, context) in &hunk.contexts {
                 out.push_str(&format!("   {at}: {}\n", String::from_utf8_lossy(context)));
             }
@@ -334,7 +329,7 @@ mod tests {
         let review = builder.finish();
         let hunks = build(&review.link.segments, &review.contents[0]);
         insta::assert_snapshot!(show(&hunks), @r"
-        @@ 0 -2 +2 [(0, 1), (1, 1)]
+        @@ -2 +2 [(0, 1), (1, 1)]
            3: 
          2
          3
@@ -344,7 +339,7 @@ mod tests {
          6
          7
          8
-        @@ 1 -12 +12 [(2, 1), (3, 1)]
+        @@ -12 +12 [(2, 1), (3, 1)]
            3: 
            7: 
          12
@@ -366,7 +361,7 @@ mod tests {
         let unknown = Contents::default();
         let hunks = build(&review.link.segments, &unknown);
         insta::assert_snapshot!(show(&hunks), @r"
-        @@ 0 -2 +2 [(0, 1), (1, 1)]
+        @@ -2 +2 [(0, 1), (1, 1)]
            0: 
         -2
         +two

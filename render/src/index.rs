@@ -1,6 +1,7 @@
 //! The index of the page: everything but code.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::hash::Hash;
 
 use codeboost_schema::bytes::RepoBytes;
 use codeboost_schema::ids::CommitId;
@@ -15,11 +16,6 @@ fn encode(bytes: &RepoBytes) -> String {
     text::encode(bytes.as_bytes())
 }
 
-/// Place of each row in the link's list.
-fn row_numbers(link: &Link) -> BTreeMap<&Row, u32> {
-    (0..).zip(&link.rows).map(|(n, summary)| (&summary.row, n)).collect()
-}
-
 /// The commits that segments name, in order of their ids.
 pub(crate) fn commits(link: &Link) -> BTreeMap<&CommitId, usize> {
     let mut out: BTreeMap<&CommitId, usize> =
@@ -31,12 +27,13 @@ pub(crate) fn commits(link: &Link) -> BTreeMap<&CommitId, usize> {
 }
 
 /// Gathers the index. `notices` are those that drawing adds; `whole` says per file whether its
-/// unchanged lines are in the page.
+/// unchanged lines are in the page, and `parts` per row where its parts begin.
 pub(crate) fn index<'a>(
     review: &'a Review,
     source: &Source<'a>,
     notices: Vec<String>,
     whole: &[bool],
+    parts: Vec<Vec<wire::Place>>,
 ) -> wire::Index<'a> {
     let link = &review.link;
     let mut end = 0;
@@ -52,8 +49,7 @@ pub(crate) fn index<'a>(
                 old_path: file.old_path.as_ref().filter(|old| **old != file.path).map(encode),
                 status: file.status,
                 end,
-                generated: !segments.is_empty()
-                    && segments.iter().all(|one| one.tags.contains(&Tag::Generated)),
+                generated: source.is_generated(n),
                 whole: whole.get(n).copied().unwrap_or(false),
             }
         })
@@ -161,44 +157,50 @@ pub(crate) fn index<'a>(
         reviewers: &review.reviewers,
         read_only: review.read_only.as_deref(),
         notices: review.notices.iter().cloned().chain(notices).collect(),
+        segment_rows: segment_rows(source),
+        must_acknowledge: grouped(link.segments.iter().filter_map(|segment| {
+            let tags: Vec<&'static str> = segment
+                .tags
+                .iter()
+                .filter(|tag| tag.must_be_acknowledged())
+                .map(Tag::name)
+                .collect();
+            (!tags.is_empty()).then_some((segment.id, tags))
+        })),
+        ambiguous_owners: grouped(
+            link.segments
+                .iter()
+                .filter(|segment| segment.row == Row::Ambiguous)
+                .map(|segment| (segment.id, &segment.owners[..])),
+        ),
+        commits: source.commits.keys().map(|id| commit(review, id)).collect(),
+        most: (0..).zip(&link.rows).map(|(row, _)| source.most(row)).collect(),
+        parts,
     }
 }
 
-/// What the page knows of each segment before any block is read.
-pub(crate) fn details<'a>(review: &'a Review, source: &Source<'a>) -> wire::Details<'a> {
-    let link = &review.link;
-    let numbers = row_numbers(link);
-    let mut segment_rows: Vec<u32> = Vec::new();
-    for segment in &link.segments {
-        let number = numbers.get(&segment.row).copied().unwrap_or(u32::MAX);
-        match segment_rows.len() {
-            n if n > 0 && segment_rows[n - 2] == number => segment_rows[n - 1] += 1,
-            _ => segment_rows.extend([number, 1]),
-        }
+/// The row of each segment: place and how many in a row, alternating.
+fn segment_rows(source: &Source<'_>) -> Vec<u32> {
+    source
+        .row_of
+        .chunk_by(|a, b| a == b)
+        .flat_map(|run| [run[0], u32::try_from(run.len()).unwrap_or(u32::MAX)])
+        .collect()
+}
+
+/// Segments by what they share, in the order in which that appears.
+fn grouped<T: Eq + Hash + Clone>(all: impl Iterator<Item = (u32, T)>) -> wire::Grouped<T> {
+    let mut places: HashMap<T, (usize, u32)> = HashMap::new();
+    let mut out: wire::Grouped<T> = Vec::new();
+    for (id, shared) in all {
+        let (place, last) = places.entry(shared.clone()).or_insert_with(|| {
+            out.push((shared, Vec::new()));
+            (out.len() - 1, 0)
+        });
+        out[*place].1.push(id - *last);
+        *last = id;
     }
-    wire::Details {
-        segment_rows,
-        must_acknowledge: link
-            .segments
-            .iter()
-            .filter_map(|segment| {
-                let tags: Vec<&'static str> = segment
-                    .tags
-                    .iter()
-                    .filter(|tag| tag.must_be_acknowledged())
-                    .map(Tag::name)
-                    .collect();
-                (!tags.is_empty()).then_some((segment.id, tags))
-            })
-            .collect(),
-        ambiguous_owners: link
-            .segments
-            .iter()
-            .filter(|segment| segment.row == Row::Ambiguous)
-            .map(|segment| (segment.id, &segment.owners[..]))
-            .collect(),
-        commits: source.commits.keys().map(|id| commit(review, id)).collect(),
-    }
+    out
 }
 
 fn items(review: &Review) -> Vec<wire::ItemEntry<'_>> {
@@ -209,11 +211,11 @@ fn items(review: &Review) -> Vec<wire::ItemEntry<'_>> {
         .map(|plan| {
             let recorded = review.items.iter().find(|one| one.item == plan.id);
             let (approval, reasons, since) = match recorded.map(|one| &one.approval) {
-                Some(Approval::Approved) => ("approved", &[][..], false),
+                Some(Approval::Approved) => ("approved", &[][..], None),
                 Some(Approval::Stale { reasons, since }) => {
-                    ("stale", &reasons[..], !since.is_empty())
+                    ("stale", &reasons[..], Some(since.len()))
                 }
-                Some(Approval::Unreviewed) | None => ("unreviewed", &[][..], false),
+                Some(Approval::Unreviewed) | None => ("unreviewed", &[][..], None),
             };
             wire::ItemEntry {
                 plan,
@@ -258,12 +260,10 @@ fn tests(tests: &Tests) -> Value {
 fn commit<'a>(review: &'a Review, id: &'a CommitId) -> wire::CommitEntry<'a> {
     let known = review.commits.get(id);
     wire::CommitEntry {
-        id,
+        id: &id.as_str()[..12],
         subject: known.map(|one| encode(&one.subject)),
         author: known.map(|one| encode(&one.author)),
-        authored_at: known.map(|one| one.authored_at.as_str()),
         item: known.and_then(|one| one.item.as_ref()),
-        origin: known.and_then(|one| one.origin).map(|origin| json!(origin)),
         was: known.and_then(|one| one.was.as_ref()),
         adopted_by: known.and_then(|one| one.adopted_by.as_deref()),
     }

@@ -6,7 +6,7 @@
 //! | step | where |
 //! |---|---|
 //! | changed files become hunks, words are marked, code is highlighted | `hunks`, `words`, `highlight` |
-//! | each row gets its block, the rest goes into the index | `rows`, `index`, in the shapes of `wire` |
+//! | each row is cut into parts, each a block; the rest goes into the index | `rows`, `parts`, `index`, in the shapes of `wire` |
 //! | both become data elements, whose digest is fixed | [`prepare`] |
 //! | template, style, script, policy and form join them | [`Prepared::finish`] |
 //!
@@ -27,6 +27,7 @@ mod images;
 mod index;
 mod markdown;
 mod page;
+mod parts;
 mod plan;
 mod rows;
 mod script;

@@ -7,10 +7,10 @@ use codeboost_schema::ids::Digest;
 use codeboost_schema::link::Row;
 use minijinja::{Environment, Value, context};
 
-use crate::embedded::{FONTS, PLAN_SCRIPTS, PLAN_STYLES, SCRIPTS, STYLES, TEMPLATES};
+use crate::embedded::{BOOT, FONTS, PLAN_SCRIPTS, PLAN_STYLES, SCRIPTS, STYLES, TEMPLATES};
 use crate::highlight::Highlighted;
 use crate::model::{Approval, Review, SignedForm};
-use crate::rows::{self, Images, Source};
+use crate::rows::{self, Source};
 use crate::{hunks, index, script, text, wire};
 
 /// What may differ between pages of one review.
@@ -91,16 +91,7 @@ pub fn prepare(review: &Review, options: &Options, known: &dyn Highlighted) -> P
         options.highlight.max_bytes,
         known,
     );
-    let copies = rows::copies(&by_file);
-    let source = Source {
-        link,
-        by_file,
-        hunks,
-        contents: &review.contents,
-        images: Images::collect(link, &review.contents),
-        copies,
-        commits: index::commits(link),
-    };
+    let source = Source::new(review, by_file, hunks);
     let mut notices = Vec::new();
     if n_plain > 0 {
         notices.push(format!(
@@ -113,20 +104,18 @@ pub fn prepare(review: &Review, options: &Options, known: &dyn Highlighted) -> P
     if let Some(notice) = &whole.notice {
         notices.push(notice.clone());
     }
-    let index = index::index(review, &source, notices, &whole.has);
+    let (places, blocks): (Vec<Vec<wire::Place>>, Vec<Vec<String>>) =
+        source.pack_parts().into_iter().map(|row| row.into_iter().unzip()).unzip();
+    let index = index::index(review, &source, notices, &whole.has, places);
     let mut parts =
-        vec![Part { id: "index".to_owned(), kind: "application/json", text: script::json(&index) }];
-    parts.push(Part {
-        id: "details".to_owned(),
-        kind: "text/plain",
-        text: rows::pack(&index::details(review, &source)),
-    });
-    let blocks = rows::pack_all(link.rows.iter().map(|summary| source.block(&summary.row)));
-    parts.extend((0..).zip(blocks).map(|(n, text): (usize, _)| Part {
-        id: format!("row{n}"),
-        kind: "text/plain",
-        text,
-    }));
+        vec![Part { id: "index".to_owned(), kind: "text/plain", text: rows::pack(&index) }];
+    for (row, blocks) in blocks.into_iter().enumerate() {
+        parts.extend(blocks.into_iter().enumerate().map(|(n, text)| Part {
+            id: format!("row{row}-{n}"),
+            kind: "text/plain",
+            text,
+        }));
+    }
     for (n, item) in review.plan.items.iter().enumerate() {
         let recorded = review.items.iter().find(|one| one.item == item.id);
         if let Some(Approval::Stale { since, .. }) = recorded.map(|one| &one.approval)
@@ -168,15 +157,13 @@ pub fn prepare(review: &Review, options: &Options, known: &dyn Highlighted) -> P
     }
 }
 
-/// Digest of data elements: of each id and text, both ended by LF, in order.
+/// Digest of data elements: of each id and the digest of its text, both ended by LF, in order.
 pub(crate) fn digest<'a>(parts: impl Iterator<Item = (&'a str, &'a str)>) -> Digest {
-    let mut bytes = Vec::new();
+    let mut list = String::new();
     for (id, text) in parts {
-        for piece in [id, "\n", text, "\n"] {
-            bytes.extend_from_slice(piece.as_bytes());
-        }
+        list.push_str(&format!("{id}\n{}\n", Digest::of(text.as_bytes())));
     }
-    Digest::of(&bytes)
+    Digest::of(list.as_bytes())
 }
 
 /// What the page says where no script runs.
@@ -237,10 +224,12 @@ impl Prepared {
         };
         let style = style(self.fonts, styles);
         let code = script::join(scripts);
+        let boot = script::shorten(BOOT);
         let policy = format!(
-            "default-src 'none'; script-src '{}'; style-src '{}'; img-src data:; font-src data:; \
+            "default-src 'none'; script-src '{}' '{}'; style-src '{}'; img-src data:; font-src data:; \
              base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'; \
-             trusted-types 'none'",
+             trusted-types page",
+            script::hash(&boot),
             script::hash(&code),
             script::hash(&style)
         );
@@ -263,7 +252,8 @@ impl Prepared {
                     title => self.title,
                     policy => policy,
                     style => Value::from_safe_string(style),
-                    script => Value::from_safe_string(code),
+                    code => Value::from_safe_string(script::pack(code.as_bytes())),
+                    boot => Value::from_safe_string(boot),
                     data => Value::from_safe_string(data),
                     form => form.map(Value::from_safe_string),
                     plain => self.plain,

@@ -1,24 +1,16 @@
-//! The blocks of the page: what each row shows, and what changed since an approval.
+//! What rows are made of, what changed since an approval, and whole files.
 
 use std::collections::BTreeMap;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use codeboost_schema::ids::{CommitId, ObjectId};
-use codeboost_schema::link::{Body, FileEntry, Link, Row, Scope, Segment, Side, SideKind};
-use flate2::Compression;
+use codeboost_schema::link::{Body, Link, Row, Segment, Side, SideKind, Tag};
 use rayon::prelude::*;
 use serde::Serialize;
 
-use crate::hunks::{FileHunks, Hunk};
+use crate::hunks::FileHunks;
 use crate::images::{self, Image};
-use crate::model::{Contents, SinceFile};
-use crate::{text, wire};
-
-/// Lines of other owners further than this from the row's own lines are left out of a large hunk.
-const NEAR: usize = 3;
-/// A hunk with at most this many lines that are not the row's own is shown whole.
-const MAX_OTHER: usize = 16;
+use crate::model::{Contents, Review, SinceFile};
+use crate::{index, script, text, wire};
 
 /// Previews of all binary files, each once.
 #[derive(Default)]
@@ -60,7 +52,7 @@ impl Images {
         images
     }
 
-    fn side(&self, side: &Side) -> wire::Side {
+    pub(crate) fn side(&self, side: &Side) -> wire::Side {
         let preview = self.by_oid.get(&side.oid);
         wire::Side {
             mode: side.mode.clone(),
@@ -88,6 +80,10 @@ pub(crate) struct Source<'a> {
     pub(crate) copies: BTreeMap<u32, (u64, u64)>,
     /// Place of each commit in the index.
     pub(crate) commits: BTreeMap<&'a CommitId, usize>,
+    /// Place of each segment's row in the link.
+    pub(crate) row_of: Vec<u32>,
+    /// Files in which each row has segments.
+    row_files: Vec<Vec<usize>>,
 }
 
 /// The segments of each file, which stand together in the link.
@@ -105,7 +101,7 @@ pub(crate) fn by_file(link: &Link) -> Vec<&[Segment]> {
 
 /// Copy numbers as they are in segment keys: among segments of one file that are equal in
 /// operation and content, counted in order.
-pub(crate) fn copies(by_file: &[&[Segment]]) -> BTreeMap<u32, (u64, u64)> {
+fn copies(by_file: &[&[Segment]]) -> BTreeMap<u32, (u64, u64)> {
     let mut out = BTreeMap::new();
     for segments in by_file {
         let mut same: BTreeMap<(char, &[u8]), Vec<u32>> = BTreeMap::new();
@@ -125,155 +121,61 @@ pub(crate) fn copies(by_file: &[&[Segment]]) -> BTreeMap<u32, (u64, u64)> {
 }
 
 impl<'a> Source<'a> {
-    /// The block of one row.
-    pub(crate) fn block(&self, row: &Row) -> wire::Block<'a> {
-        let mut files = Vec::new();
-        let mut segments = Vec::new();
-        let mut last_commits: &[CommitId] = &[];
-        for (n, here) in self.by_file.iter().enumerate() {
-            let own: Vec<&'a Segment> = here.iter().filter(|one| one.row == *row).collect();
-            if own.is_empty() {
-                continue;
-            }
-            for segment in &own {
-                let meta = self.meta(segment, last_commits);
-                last_commits = &segment.commits;
-                if meta != (wire::Segment { id: segment.id, ..wire::Segment::default() }) {
-                    segments.push(meta);
-                }
-            }
-            files.push(self.file(n, &self.link.files[n], row, &own));
-        }
-        let hunks = || files.iter().flat_map(|file: &wire::BlockFile| &file.hunks);
-        let text: Vec<&str> = hunks().map(|hunk| hunk.text.as_str()).collect();
-        let runs: Vec<&str> = hunks().map(|hunk| hunk.runs.as_str()).collect();
-        let (text, runs) = (text.join("\n"), runs.join("\n"));
-        let has_runs = runs.bytes().any(|byte| byte != b'\n');
-        wire::Block { segments, text, runs: if has_runs { runs } else { String::new() }, files }
-    }
-
-    fn meta(&self, segment: &'a Segment, last_commits: &[CommitId]) -> wire::Segment<'a> {
-        let commits = (segment.commits != last_commits).then(|| {
-            segment.commits.iter().filter_map(|id| self.commits.get(id).copied()).collect()
-        });
-        let is_own = match &segment.row {
-            Row::Item(item) => segment.owners == [item.clone()],
-            Row::Ambiguous | Row::Unplanned => segment.owners.is_empty(),
-        };
-        wire::Segment {
-            id: segment.id,
-            commits,
-            owners: if is_own { &[] } else { &segment.owners },
-            foreign: segment.foreign,
-            scope: (segment.scope == Scope::Out).then_some(Scope::Out),
-            scope_owner: &segment.scope_owner,
-            shared_file: &segment.shared_file,
-            tags: &segment.tags,
-            coarse: segment.coarse,
-            copy: self.copies.get(&segment.id).copied(),
-        }
-    }
-
-    fn file(&self, n: usize, file: &FileEntry, row: &Row, own: &[&Segment]) -> wire::BlockFile {
-        let card = own.iter().find_map(|segment| match segment.body {
-            Body::File(change) => Some((segment.id, change.to_string())),
-            Body::Text(_) => None,
-        });
-        let mut last_context: Option<&[u8]> = None;
-        let mut hunks = Vec::new();
-        for hunk in &self.hunks[n].hunks {
-            if hunk.segments.iter().any(|(id, _)| self.link.segments[*id as usize].row == *row) {
-                hunks.push(self.hunk(hunk, row, &mut last_context));
+    /// Gathers what all rows are made of.
+    pub(crate) fn new(
+        review: &'a Review,
+        by_file: Vec<&'a [Segment]>,
+        hunks: Vec<FileHunks<'a>>,
+    ) -> Self {
+        let link = &review.link;
+        let numbers: BTreeMap<&Row, u32> =
+            (0..).zip(&link.rows).map(|(n, summary)| (&summary.row, n)).collect();
+        let row_of: Vec<u32> = link
+            .segments
+            .iter()
+            .map(|segment| numbers.get(&segment.row).copied().unwrap_or(u32::MAX))
+            .collect();
+        let mut row_files = vec![Vec::new(); link.rows.len()];
+        for (segment, row) in link.segments.iter().zip(&row_of) {
+            let files: Option<&mut Vec<usize>> = row_files.get_mut(*row as usize);
+            if let Some(files) =
+                files.filter(|files| files.last() != Some(&(segment.file as usize)))
+            {
+                files.push(segment.file as usize);
             }
         }
-        wire::BlockFile {
-            file: u32::try_from(n).unwrap_or(u32::MAX),
-            similarity: file.similarity,
-            old: file.old.as_ref().filter(|_| card.is_some()).map(|side| self.images.side(side)),
-            new: file.new.as_ref().filter(|_| card.is_some()).map(|side| self.images.side(side)),
-            card: card.as_ref().map(|(id, _)| *id),
-            change: card.map(|(_, change)| change),
-            crlf: self.hunks[n].crlf,
-            left_out: self.contents.get(n).and_then(|contents| contents.left_out.clone()),
+        Self {
+            link,
             hunks,
+            contents: &review.contents,
+            images: Images::collect(link, &review.contents),
+            copies: copies(&by_file),
+            commits: index::commits(link),
+            by_file,
+            row_of,
+            row_files,
         }
     }
 
-    fn hunk<'h>(
-        &self,
-        hunk: &'h Hunk<'_>,
-        row: &Row,
-        last_context: &mut Option<&'h [u8]>,
-    ) -> wire::Hunk {
-        let is_own = |place: usize| {
-            hunk.lines[place].segment.is_some_and(|id| self.link.segments[id as usize].row == *row)
-        };
-        let own: Vec<bool> = (0..hunk.lines.len()).map(is_own).collect();
-        let here = here(&own);
-        let mut out = wire::Hunk {
-            hunk: hunk.number,
-            old: hunk.old,
-            new: hunk.new,
-            kinds: hunk.lines.iter().map(|line| line.kind).collect(),
-            first: hunk.segments[0].0,
-            counts: hunk.segments.iter().map(|(_, n)| *n).collect(),
-            contexts: Vec::new(),
-            here: None,
-            text: String::new(),
-            unended: Vec::new(),
-            runs: String::new(),
-            words: Vec::new(),
-        };
-        for (place, context) in &hunk.contexts {
-            if last_context.is_none_or(|last| last != *context) {
-                out.contexts.push((*place, text::encode(context)));
-            }
-            *last_context = Some(context);
-        }
-        let mut is_first = true;
-        for (begin, n) in &here {
-            for (place, line) in hunk.lines.iter().enumerate().skip(*begin).take(*n) {
-                if !is_first {
-                    out.text.push('\n');
-                    out.runs.push('\n');
-                }
-                is_first = false;
-                text::push(&mut out.text, line.text);
-                out.runs.push_str(&line.runs);
-                if !line.ended {
-                    out.unended.push(place);
-                }
-                if !line.words.is_empty() {
-                    out.words.push((place, line.words.clone()));
-                }
-            }
-        }
-        if here != [(0, hunk.lines.len())] {
-            out.here = Some(here);
-        }
-        out
+    /// The files that a row has segments in, in order.
+    pub(crate) fn files_of(&self, row: u32) -> impl Iterator<Item = usize> {
+        self.row_files[row as usize].iter().copied()
     }
-}
 
-/// Which lines of a hunk a row gets: all, or those near its own.
-fn here(own: &[bool]) -> Vec<(usize, usize)> {
-    let n_other = own.iter().filter(|own| !**own).count();
-    if n_other <= MAX_OTHER {
-        return vec![(0, own.len())];
+    /// Whether all segments of a file carry the tag `generated`.
+    pub(crate) fn is_generated(&self, file: usize) -> bool {
+        let segments = self.by_file[file];
+        !segments.is_empty() && segments.iter().all(|one| one.tags.contains(&Tag::Generated))
     }
-    let mut near = vec![false; own.len()];
-    for (place, _) in own.iter().enumerate().filter(|(_, own)| **own) {
-        let end = (place + NEAR + 1).min(own.len());
-        near[place.saturating_sub(NEAR)..end].fill(true);
+
+    /// The largest line number on a row.
+    pub(crate) fn most(&self, row: u32) -> u64 {
+        self.files_of(row)
+            .filter_map(|file| self.hunks[file].hunks.last())
+            .map(|hunk| hunk.old.max(hunk.new) + hunk.lines.len() as u64)
+            .max()
+            .unwrap_or(0)
     }
-    let mut out: Vec<(usize, usize)> = Vec::new();
-    for (place, _) in near.iter().enumerate().filter(|(_, near)| **near) {
-        match out.last_mut() {
-            Some((begin, n)) if *begin + *n == place => *n += 1,
-            _ => out.push((place, 1)),
-        }
-    }
-    out
 }
 
 /// What changed about an item since it was approved.
@@ -316,16 +218,7 @@ pub(crate) fn since(files: &[SinceFile]) -> Vec<wire::Since> {
 
 /// JSON, deflated without header, as base64.
 pub(crate) fn pack<T: Serialize>(value: &T) -> String {
-    let mut encoder = flate2::write::DeflateEncoder::new(Vec::new(), Compression::best());
-    serde_json::to_writer(&mut encoder, value)
-        .expect("plain data serializes, and a vector takes every byte");
-    STANDARD.encode(encoder.finish().expect("a vector takes every byte"))
-}
-
-/// Packs blocks in parallel; the order stays.
-pub(crate) fn pack_all<T: Serialize + Send>(blocks: impl Iterator<Item = T>) -> Vec<String> {
-    let blocks: Vec<T> = blocks.collect();
-    blocks.into_par_iter().map(|block| pack(&block)).collect()
+    script::pack(&serde_json::to_vec(value).expect("plain data serializes"))
 }
 
 /// The unchanged lines that the page carries.
@@ -429,13 +322,5 @@ mod tests {
                 assert_eq!(texts.next(), old.get(place as usize - 1).copied());
             }
         }
-    }
-
-    #[test]
-    fn far_lines_of_others_are_left_out() {
-        let mut own = vec![false; 100];
-        own[50] = true;
-        assert_eq!(here(&own), [(47, 7)]);
-        assert_eq!(here(&[false, true, false]), [(0, 3)]);
     }
 }

@@ -71,6 +71,54 @@ pub(crate) fn push_run(out: &mut String, length: usize, class: char) {
     out.push(class);
 }
 
+/// Writes the classes of a line: a letter for each token, `.` for plain; those after the last
+/// letter are plain.
+///
+/// A token is a run of ASCII letters, digits and underlines, or one other character that is no
+/// blank or tab. Where a run ends within a token, the runs themselves follow a `!`. `runs`: length
+/// in UTF-16 units and class.
+pub(crate) fn push_classes(out: &mut String, line: &str, runs: &mut Vec<(usize, char)>) {
+    while runs.last().is_some_and(|run| run.1 == '.') {
+        runs.pop();
+    }
+    let begin = out.len();
+    let mut ends = runs.iter().scan(0, |at, (length, class)| {
+        *at += length;
+        Some((*at, *class))
+    });
+    let mut run = ends.next();
+    // Place in UTF-16 units.
+    let mut at = 0;
+    let mut rest = line.chars().peekable();
+    while let Some(c) = rest.next() {
+        let from = at;
+        at += c.len_utf16();
+        if c == ' ' || c == '\t' {
+            continue;
+        }
+        while is_word(c) && rest.next_if(|next| is_word(*next)).is_some() {
+            at += 1;
+        }
+        while run.is_some_and(|(end, _)| end <= from) {
+            run = ends.next();
+        }
+        let Some((end, class)) = run else { break };
+        if end < at {
+            out.truncate(begin);
+            out.push('!');
+            for (length, class) in runs {
+                push_run(out, *length, *class);
+            }
+            return;
+        }
+        out.push(class);
+    }
+}
+
+fn is_word(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_'
+}
+
 /// `text` with every character that can't be seen, or that reorders others, written as its number.
 ///
 /// For the few places where text stands in the page without the script, which marks such
@@ -112,6 +160,19 @@ mod tests {
         let all: Vec<_> = lines(b"a\r\n\nb").collect();
         assert_eq!(all, [(&b"a\r"[..], true), (b"", true), (b"b", false)]);
         assert_eq!(lines(b"").count(), 0);
+    }
+
+    #[test]
+    fn classes_stand_for_tokens_unless_a_run_ends_within_one() {
+        let classes = |line: &str, mut runs: Vec<(usize, char)>| {
+            let mut out = String::new();
+            push_classes(&mut out, line, &mut runs);
+            out
+        };
+        assert_eq!(classes("let x_1 = f(2);", vec![(4, 'k'), (8, '.'), (1, 'n')]), "k....n");
+        assert_eq!(classes("  \u{1f600}é s", vec![(5, 'c'), (2, '.')]), "cc");
+        assert_eq!(classes(r#""a\nb""#, vec![(2, 's'), (2, 'n'), (2, 's')]), "!2s2n2s");
+        assert_eq!(classes("plain", vec![(5, '.')]), "");
     }
 
     #[test]

@@ -47,20 +47,27 @@ pub(crate) struct Index<'a> {
     pub(crate) reviewers: &'a [String],
     pub(crate) read_only: Option<&'a str>,
     pub(crate) notices: Vec<String>,
-}
-
-/// The parts of the index that grow with the number of segments; a packed block of their own.
-#[derive(Serialize)]
-pub(crate) struct Details<'a> {
     /// The row of each segment: place in `rows` and how many in a row, alternating.
     pub(crate) segment_rows: Vec<u32>,
-    /// Segments with tags that must be acknowledged, and these tags.
-    pub(crate) must_acknowledge: Vec<(u32, Vec<&'static str>)>,
-    /// Owners of each segment of the ambiguous row.
-    pub(crate) ambiguous_owners: Vec<(u32, &'a [ItemId])>,
+    /// Segments by the tags of theirs that must be acknowledged.
+    pub(crate) must_acknowledge: Grouped<Vec<&'static str>>,
+    /// Segments of the ambiguous row by their owners.
+    pub(crate) ambiguous_owners: Grouped<&'a [ItemId]>,
     /// Commits that segments name.
     pub(crate) commits: Vec<CommitEntry<'a>>,
+    /// The parts of each row, in order; see [`Place`].
+    pub(crate) parts: Vec<Vec<Place>>,
+    /// The largest line number on each row.
+    pub(crate) most: Vec<u64>,
 }
+
+/// Segments by what they share: their ids, each as the distance from the one before.
+pub(crate) type Grouped<T> = Vec<(T, Vec<u32>)>;
+
+/// Where a part of a row begins, and how much it shows: first segment of its first hunk, lines of
+/// that segment that stand before the part, lines, heads of files and hunks, and lines of files
+/// that are folded at first. Parts of all rows are cut at the same places of a hunk.
+pub(crate) type Place = (u32, u64, u64, u64, u64);
 
 #[derive(Serialize)]
 pub(crate) struct Issue<'a> {
@@ -80,8 +87,9 @@ pub(crate) struct ItemEntry<'a> {
     /// `unreviewed`, `approved` or `stale`.
     pub(crate) approval: &'static str,
     pub(crate) reasons: Vec<Reason<'a>>,
-    /// Whether a block with the difference to what was approved is there.
-    pub(crate) since: bool,
+    /// Files in the difference to what was approved; `None` when nothing was. There is a block for
+    /// them unless it is 0, as where only a dependency changed.
+    pub(crate) since: Option<usize>,
     pub(crate) approved_by: &'a [String],
     pub(crate) tests: Value,
     pub(crate) ai_review: Value,
@@ -114,22 +122,58 @@ pub(crate) struct FileEntry {
 
 #[derive(Serialize)]
 pub(crate) struct CommitEntry<'a> {
-    pub(crate) id: &'a CommitId,
+    /// The beginning of its id, longer than what is shown.
+    pub(crate) id: &'a str,
     pub(crate) subject: Option<String>,
     pub(crate) author: Option<String>,
-    pub(crate) authored_at: Option<&'a str>,
     pub(crate) item: Option<&'a ItemId>,
-    pub(crate) origin: Option<Value>,
     pub(crate) was: Option<&'a ItemId>,
     pub(crate) adopted_by: Option<&'a str>,
 }
 
-/// What one row shows.
+/// What one part of a row shows. Lists that are named after hunks or lines run through the whole
+/// part, so that what is alike stands together.
 #[derive(Serialize)]
 pub(crate) struct Block<'a> {
     pub(crate) files: Vec<BlockFile>,
-    /// Only segments of this row that say more than their lines do.
-    pub(crate) segments: Vec<Segment<'a>>,
+    /// Per hunk: how far below the end of the one before it begins at head; the first of each file
+    /// counts from line 1.
+    pub(crate) gaps: Vec<i64>,
+    /// Per hunk: by how much more it is further at base than at head.
+    pub(crate) shifts: Vec<i64>,
+    /// Per hunk: segments between the last one of the hunk before and its first.
+    pub(crate) skips: Vec<u32>,
+    /// Per hunk, joined by `|`: its lines in order, each run a sign (`=`, `-`, `+`) and a count; 1
+    /// is left out. Each `-` or `+` is one segment.
+    pub(crate) steps: String,
+    /// Hunks whose first or last segment is cut: place among the hunks, lines of the first that
+    /// stand before, lines of the last that stand after.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) cuts: Vec<(usize, u64, u64)>,
+    /// Hunks of which not all lines are here: place among the hunks, then first line and count of
+    /// what is.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) here: Vec<(usize, Vec<(usize, usize)>)>,
+    /// Hunks, each as the distance from the one before, whose first change stands in another
+    /// function than that of the hunk before in this file.
+    pub(crate) context_hunks: Vec<usize>,
+    /// The functions around these.
+    pub(crate) contexts: Vec<String>,
+    /// Lines that are here, counted through the part, that end without LF.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) unended: Vec<usize>,
+    /// Lines with changed words, each as the distance from the one before.
+    pub(crate) word_lines: Vec<usize>,
+    /// The changed words of these lines, joined by LF.
+    pub(crate) words: String,
+    /// What segments of this row say beyond their lines; the first says nothing.
+    pub(crate) said: Vec<Segment<'a>>,
+    /// What each segment of this row that is here says: place in `said` and how many in a row,
+    /// alternating.
+    pub(crate) says: Vec<usize>,
+    /// Segments of which there are several: place among them, copy and copies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) copies: Vec<(usize, u64, u64)>,
     /// The lines of all hunks that are here, in order, without terminators, joined by LF.
     pub(crate) text: String,
     /// Token runs of these lines, joined by LF; absent when no line has any.
@@ -137,10 +181,13 @@ pub(crate) struct Block<'a> {
     pub(crate) runs: String,
 }
 
+/// A file of a part.
 #[derive(Serialize)]
 pub(crate) struct BlockFile {
     /// Place in the index.
     pub(crate) file: u32,
+    /// Number of hunks.
+    pub(crate) n: usize,
     /// Percent, for renamed files.
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) similarity: Option<u32>,
@@ -161,7 +208,12 @@ pub(crate) struct BlockFile {
     /// Why lines around the changes are missing.
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) left_out: Option<String>,
-    pub(crate) hunks: Vec<Hunk>,
+    /// The line at head after the row's last hunk of this file in an earlier part.
+    #[serde(skip_serializing_if = "is_default")]
+    pub(crate) from: Option<u64>,
+    /// Whether a later part goes on with this file.
+    #[serde(skip_serializing_if = "is_default")]
+    pub(crate) more: bool,
 }
 
 #[derive(Serialize)]
@@ -183,48 +235,12 @@ pub(crate) struct Side {
     pub(crate) no_image: Option<&'static str>,
 }
 
-/// One hunk, with the lines of all its owners.
-#[derive(Serialize)]
-pub(crate) struct Hunk {
-    /// Number within the file.
-    pub(crate) hunk: u32,
-    /// Line number at base of its first line, or of the line that would stand there.
-    pub(crate) old: u64,
-    /// The same at head.
-    pub(crate) new: u64,
-    /// One character a line: blank, `-` or `+`.
-    pub(crate) kinds: String,
-    /// Id of the first segment; the others follow in order.
-    pub(crate) first: u32,
-    /// Lines of each segment.
-    pub(crate) counts: Vec<u64>,
-    /// Place of a line in the hunk and the function around the change block that begins there,
-    /// only where it differs from the one before in this file.
-    pub(crate) contexts: Vec<(usize, String)>,
-    /// First line and number of lines that are here; absent when all are.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) here: Option<Vec<(usize, usize)>>,
-    /// Its lines that are here, for the block.
-    #[serde(skip)]
-    pub(crate) text: String,
-    /// Lines (places in the hunk) that end without LF.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) unended: Vec<usize>,
-    /// Token runs of these lines, as many.
-    #[serde(skip)]
-    pub(crate) runs: String,
-    /// Place in the hunk and changed words.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub(crate) words: Vec<(usize, String)>,
-}
-
 /// What a segment says beyond its lines.
-#[derive(Serialize, Default, PartialEq)]
+#[derive(Serialize, Default, PartialEq, Eq, Hash, Clone)]
 pub(crate) struct Segment<'a> {
-    pub(crate) id: u32,
-    /// Places in the index; absent when equal to those of the segment before on this row.
+    /// Places in the index.
     #[serde(skip_serializing_if = "is_default")]
-    pub(crate) commits: Option<Vec<usize>>,
+    pub(crate) commits: Vec<usize>,
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) owners: &'a [ItemId],
     #[serde(skip_serializing_if = "is_default")]
@@ -240,9 +256,6 @@ pub(crate) struct Segment<'a> {
     /// Whether its owners may be more than those that made it.
     #[serde(skip_serializing_if = "is_default")]
     pub(crate) coarse: bool,
-    /// Copy and copies, where there are several.
-    #[serde(skip_serializing_if = "is_default")]
-    pub(crate) copy: Option<(u64, u64)>,
 }
 
 /// The difference between what was approved of an item and what is there now.

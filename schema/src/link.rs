@@ -474,7 +474,7 @@ impl<'de> Deserialize<'de> for Change {
 }
 
 /// Something about a segment that must be known, shown and in part acknowledged.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(tag = "tag", rename_all = "kebab-case")]
 pub enum Tag {
     /// Bidirectional controls.

@@ -293,7 +293,7 @@ function weigh(file) {
   return {
     fonts: sum(/url\((?:"|')?data:font[^)]*\)/g),
     whole: sum(/<script class="data" id="whole\d+"[^<]*<\/script>\n/g),
-    rows: sum(/<script class="data" id="row\d+"[^<]*<\/script>\n/g),
+    rows: sum(/<script class="data" id="row[-\d]+"[^<]*<\/script>\n/g),
     index: sum(/<script class="data" id="index"[^<]*<\/script>\n/g),
   };
 }

@@ -2,7 +2,7 @@
 export function sampleIndex(changes = {}) {
   const item = (id, more = {}) => ({
     id, title: `Title of ${id}`, intent: 'Why', files: [], acceptance: [], depends_on: [], fingerprint: `f${id}`,
-    approval: 'unreviewed', reasons: [], since: false, approved_by: [], tests: null, ai_review: null, ...more,
+    approval: 'unreviewed', reasons: [], since: null, approved_by: [], tests: null, ai_review: null, ...more,
   });
   return {
     version: 1, generator: '0', rendered_at: '2026-11-30T12:00:00Z', repository: 'r', forge: 'local',
@@ -18,8 +18,8 @@ export function sampleIndex(changes = {}) {
     n_segments: 6,
     // 0,1: P1; 2: P2; 3: ambiguous; 4,5: unplanned
     segment_rows: [0, 2, 1, 1, 3, 1, 4, 2],
-    must_acknowledge: [[1, ['out-of-scope']], [4, ['bidi', 'invisible']]],
-    ambiguous_owners: [[3, ['P1', 'P3']]],
+    must_acknowledge: [[['out-of-scope'], [1]], [['bidi', 'invisible'], [4]]],
+    ambiguous_owners: [[['P1', 'P3'], [3]]],
     commits: [], choices: [], acknowledgements: [], notes: [], problems: [], findings: [], blockers: [],
     task: null, merge_steps: [], reviewers: [], read_only: null, notices: [],
     ...changes,

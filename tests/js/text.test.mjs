@@ -43,11 +43,15 @@ test('line breaks are left alone in prose only', () => {
   assert.equal(pieces('a\nb').filter((one) => one.mark).length, 1);
 });
 
-test('runs and word marks are joined', () => {
-  assert.deepEqual(tokens('let a = 1', '3k5.n', '4.w').map((one) => [one.text, one.kind, one.word]),
-    [['let', 'k', false], [' ', '.', false], ['a', '.', true], [' = ', '.', false], ['1', 'n', false]]);
+test('token classes and word marks are joined', () => {
+  const shown = (...all) => tokens(...all).map((one) => [one.text, one.kind, one.word]);
+  const whole = [['let ', 'k', false], ['a', '.', true], [' = ', '.', false], ['1', 'n', false]];
+  assert.deepEqual(shown('let a = 1', 'k..n', '4.w'), whole);
+  assert.deepEqual(shown('let a = 1', '!4k4.n', '4.w'), whole);
+  assert.deepEqual(shown('  // \u{1f600} é', 'cccc', ''), [['  ', '.', false], ['// \u{1f600} é', 'c', false]]);
+  assert.deepEqual(shown('"a" b', 'sss', ''), [['"a"', 's', false], [' b', '.', false]]);
   assert.deepEqual(tokens('abc', '', ''), [{ text: 'abc', kind: '.', word: false }]);
-  assert.deepEqual(tokens('', 'Zk', 'w'), []);
+  assert.deepEqual(tokens('', 'k', 'w'), []);
 });
 
 test('base64 goes both ways', () => {

@@ -328,20 +328,34 @@ fn questions_requests_and_answers_are_drafted() {
     browser.assert_quiet();
 }
 
+/// The text of a script element.
+fn element<'a>(html: &'a str, id: &str) -> &'a str {
+    let (_, rest) = html.split_once(&format!(" id=\"{id}\"")).unwrap();
+    rest.split_once('>').unwrap().1.split_once("</script>").unwrap().0
+}
+
 #[test]
 fn a_damaged_or_formless_page_offers_no_approval() {
     let Some(browser) = Browser::start() else { return };
     let pages = Pages::new();
     let whole = html(&sample::rich(), true);
-    let damaged =
-        whole.replacen("Retry failed uploads with backoff", "Retry failed uploads with backofF", 2);
-    assert_ne!(whole, damaged);
-    browser.open(&pages.write("damaged.html", &damaged), "#P5");
-    ready(&browser);
-    browser.wait_text("#banners", "This page is damaged");
-    browser.keys("a");
-    browser.wait_text("#toast", "damaged");
-    assert_eq!(browser.text("#progress"), "1 of 5 approved");
+    // Data of another review, whole in itself, at each place where data stands.
+    let mut other = sample::rich();
+    for file in &mut other.contents {
+        file.left_out = Some("nothing".to_owned());
+    }
+    other.plan.items[0].title.push('!');
+    let other = html(&other, true);
+    for id in ["index", "row0-0", "row1-0"] {
+        let damaged = whole.replacen(element(&whole, id), element(&other, id), 1);
+        assert_ne!(whole, damaged, "{id}");
+        browser.open(&pages.write("damaged.html", &damaged), "#P5");
+        ready(&browser);
+        browser.wait_text("#banners", "This page is damaged");
+        browser.keys("a");
+        browser.wait_text("#toast", "damaged");
+        assert_eq!(browser.text("#progress"), "1 of 5 approved");
+    }
 
     browser.open(&pages.write("formless.html", &html(&sample::rich(), false)), "#P5");
     ready(&browser);
@@ -359,9 +373,16 @@ fn a_damaged_or_formless_page_offers_no_approval() {
         json!(true)
     );
 
-    let broken = whole.replacen("{\"version\":1", "{\"version\"", 1);
-    browser.open(&pages.write("broken.html", &broken), "");
-    browser.wait_text("h1", "This page is damaged");
+    // What can not be unpacked, and a script that is another one than the policy names.
+    for id in ["index", "script"] {
+        let good = element(&whole, id);
+        for bad in [&good[4..], &good[..good.len() / 2], "", element(&other, "row0-0")] {
+            let broken = whole.replacen(good, bad, 1);
+            browser.open(&pages.write("broken.html", &broken), "");
+            browser.wait_text("h1", "This page is damaged");
+            assert_eq!(browser.count("button:not([disabled])"), 0);
+        }
+    }
     assert_eq!(browser.requests(), Vec::<String>::new());
 }
 

@@ -20,33 +20,44 @@ const SEGMENTS: &str = "
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream('deflate-raw'));
     return JSON.parse(await new Response(stream).text());
   };
-  const index = JSON.parse(document.getElementById('index').textContent);
-  const { segment_rows: runs } = await unpack('details');
+  const index = await unpack('index'), runs = index.segment_rows;
   const rowOf = [];
   for (let i = 0; i < runs.length; i += 2) for (let n = 0; n < runs[i + 1]; n++) rowOf.push(runs[i]);
   const out = [];
-  for (let row = 0; row < index.rows.length; row++) {
-    let at = 0;
-    const block = await unpack(`row${row}`), texts = block.text.split('\\n');
-    for (const { file, hunks } of block.files) for (const hunk of hunks) {
-      const here = new Set();
-      for (const [from, n] of hunk.here ?? [[0, hunk.kinds.length]]) for (let i = 0; i < n; i++) here.add(from + i);
+  for (let row = 0; row < index.rows.length; row++) for (let part = 0; part < index.parts[row].length; part++) {
+    const block = await unpack(`row${row}-${part}`), steps = block.steps.split('|');
+    const cuts = new Map((block.cuts ?? []).map(([hunk, before, after]) => [hunk, [before, after]])), some = new Map(block.here ?? []);
+    let at = 0, number = 0, next = 0;
+    for (const { file, n } of block.files) for (let left = n, old = 1, head = 1; left > 0; left--, number++) {
+      const all = [...steps[number].matchAll(/([=+-])(\\d*)/g)].map(([, op, n]) => [op, Number(n || 1)]);
+      const length = all.reduce((sum, [, n]) => sum + n, 0), here = new Set();
+      for (const [from, n] of some.get(number) ?? [[0, length]]) for (let i = 0; i < n; i++) here.add(from + i);
       at += here.size;
-      let i = 0, old = hunk.old, head = hunk.new;
-      const pass = (kind) => { if (kind !== '+') old++; if (kind !== '-') head++; i++; };
-      hunk.counts.forEach((lines, n) => {
-        while (hunk.kinds[i] === ' ') pass(' ');
-        const op = hunk.kinds[i], start = op === '+' ? head : old;
+      head += block.gaps[number];
+      old += block.gaps[number] + block.shifts[number];
+      const [before, after] = cuts.get(number) ?? [0, 0], first = next + block.skips[number];
+      let i = 0, segment = first;
+      for (const [op, lines] of all) {
+        const start = op === '+' ? head : old;
         let isHere = true;
-        for (let k = 0; k < lines; k++) { isHere &&= here.has(i) && hunk.kinds[i] === op; pass(op); }
-        if (rowOf[hunk.first + n] !== row) return;
-        if (!isHere) throw new Error(`segment ${hunk.first + n} is not whole in its row`);
-        out.push({ kind: 'text', file, op, lines, [op === '+' ? 'new_start' : 'old_start']: start });
-      });
+        for (let k = 0; k < lines; k++, i++) isHere &&= here.has(i);
+        if (op !== '+') old += lines;
+        if (op !== '-') head += lines;
+        if (op === '=') continue;
+        const id = segment++;
+        if (rowOf[id] !== row) continue;
+        if (!isHere) throw new Error(`segment ${id} is not whole in its row`);
+        const known = out[out.length - 1];
+        if (id !== first || before === 0) out.push({ kind: 'text', file, op, lines, id, [op === '+' ? 'new_start' : 'old_start']: start });
+        else if (known.id === id && known.lines === before) known.lines += lines;
+        else throw new Error(`segment ${id} goes on after ${before} lines`);
+      }
+      next = segment - (after > 0 ? 1 : 0);
     }
-    if (at !== texts.length && at > 0) throw new Error(`row ${row} has ${texts.length} lines, not ${at}`);
+    const n = block.text.split('\\n').length;
+    if (at !== n && at > 0) throw new Error(`part ${part} of row ${row} has ${n} lines, not ${at}`);
   }
-  return out;";
+  return out.map(({ id, ...one }) => one);";
 
 #[test]
 fn pages_of_corpora_open_quietly_and_show_the_lines_that_git_has() {
