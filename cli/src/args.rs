@@ -85,12 +85,14 @@ pub enum Command {
     ///
     /// Example: codeboost approve 412 P1 --seen 3f9a2b7c1d2e
     Approve(commands::decide::ApproveArgs),
-    /// Ask a question about an item
+    /// Ask a question about an item, and get an answer
     ///
-    /// It is recorded with the lines it is about, and changes nothing.
+    /// It is recorded with the lines it is about, and changes nothing. An agent that is named reads
+    /// the project with the change, in a container, and answers every question that is open; the
+    /// answers are in the next render.
     ///
-    /// Example: codeboost ask 412 P1 --text 'Why three attempts?'
-    Ask(commands::decide::NoteArgs),
+    /// Example: codeboost ask 412 P1 --text 'Why three attempts?' --agent claude
+    Ask(commands::ask::AskArgs),
     /// Assign ambiguous or unplanned changes to an item
     ///
     /// The item's approval becomes stale: it is approved again with these changes in it.

@@ -12,6 +12,7 @@
 //! | [`link`] | `link.json` |
 //! | [`form`] | the approval form inside a bundle |
 //! | [`decisions`] | `decisions.json` |
+//! | [`reply`] | what an agent answers to a question |
 //! | [`report`] | what an agent says at the end of an item |
 //! | [`answers`] | what `apply --format json` answers |
 //! | [`status`] | what `status --format json` answers |
@@ -32,6 +33,7 @@ pub mod link;
 pub mod plan;
 pub mod plan_edit;
 pub mod registry;
+pub mod reply;
 pub mod report;
 pub mod status;
 pub mod strict;

@@ -119,6 +119,20 @@ pub const PLAN_SCHEMA: &str = include_str!("../plan.schema.json");
 /// The schema of suggested edits of the current version, as agent command lines get it.
 pub const PLAN_EDIT_SCHEMA: &str = include_str!("../plan-edit.schema.json");
 
+/// A schema as the vendors' tools take it: they know neither the name of its language nor ours.
+///
+/// # Panics
+/// When `schema` is no JSON; those of this package are.
+#[must_use]
+pub fn schema_for_tools(schema: &str) -> String {
+    let mut schema: Value = serde_json::from_str(schema).expect("our own schema is JSON");
+    if let Some(schema) = schema.as_object_mut() {
+        schema.remove("$schema");
+        schema.remove("$id");
+    }
+    schema.to_string()
+}
+
 impl Registry {
     /// The registry of this build.
     ///

@@ -10,16 +10,6 @@ use crate::registry;
 /// The JSON Schema, in the part of the language that the vendors' own checks know.
 pub const SCHEMA: &str = include_str!("../report.schema.json");
 
-/// The schema as the vendors' tools take it: they don't know the name of its own language.
-#[must_use]
-pub fn schema_for_tools() -> String {
-    let mut schema: Value = serde_json::from_str(SCHEMA).expect("our own schema is JSON");
-    if let Some(schema) = schema.as_object_mut() {
-        schema.remove("$schema");
-    }
-    schema.to_string()
-}
-
 /// Longest text in a report, in characters.
 pub const MAX_TEXT: usize = 20_000;
 /// Most files in a proposal.

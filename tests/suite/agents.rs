@@ -20,7 +20,7 @@ const SENTINELS: [(&str, &str); 6] = [
     ("AWS_SECRET_ACCESS_KEY", "sentinel-aws-66"),
 ];
 
-const PLAN: &str = r#"
+pub(crate) const PLAN: &str = r#"
 schema_version: 1
 issue: 412
 revision: 1
@@ -46,7 +46,7 @@ questions: []
 "#;
 
 /// A project whose own configuration of agents tries to widen what they may do.
-fn repo(engine: &Path) -> TestEnv {
+pub(crate) fn repo(engine: &Path) -> TestEnv {
     let mut env = TestEnv::new();
     env.set("DOCKER_HOST", &format!("unix://{}", engine.display()));
     for (name, value) in SENTINELS {
@@ -82,7 +82,7 @@ fn repo(engine: &Path) -> TestEnv {
     env
 }
 
-fn configure(env: &TestEnv, vendor: &Vendor) {
+pub(crate) fn configure(env: &TestEnv, vendor: &Vendor) {
     let url = format!("http://127.0.0.1:{}", vendor.port);
     let config = json!({
         "agents": {"claude": {"url": url}, "codex": {"url": url}},
@@ -93,7 +93,7 @@ fn configure(env: &TestEnv, vendor: &Vendor) {
     env.write("repo/.git/codeboost/config.yaml", config.to_string());
 }
 
-fn done(summary: &str) -> Value {
+pub(crate) fn done(summary: &str) -> Value {
     json!({"json": {"outcome": "done", "summary": summary, "not_done": "", "proposal": null}})
 }
 
@@ -147,7 +147,7 @@ fn scenarios(agent: &str) -> Value {
     }
 }
 
-fn execute(env: &TestEnv, agent: &str) -> Done {
+pub(crate) fn execute(env: &TestEnv, agent: &str) -> Done {
     env.run_in("repo", ["execute", "412", "--agent", agent, "-v"])
 }
 
@@ -176,7 +176,7 @@ fn contains(bytes: &[u8], text: &str) -> bool {
 }
 
 /// Nothing of a run is left: no container with its label, no storage, no mount.
-fn must_be_clean(env: &TestEnv) {
+pub(crate) fn must_be_clean(env: &TestEnv) {
     let pool = env.path("home/.local/share/codeboost/sandbox");
     let left = if pool.exists() { walk(&pool) } else { Vec::new() };
     assert_eq!(left, Vec::<std::path::PathBuf>::new());

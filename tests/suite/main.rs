@@ -9,6 +9,7 @@ mod agents;
 mod amend;
 mod apply;
 mod check;
+mod consult;
 mod decisions;
 mod demo;
 mod execute;

@@ -1,7 +1,9 @@
 //! `codeboost execute` with a vendor's tool in a container.
 
+use clap::Args;
 use codeboost_schema::ids::ItemId;
 use codeboost_schema::report::Report;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::agent::invoke::{Failure, Host, Invoked};
@@ -9,8 +11,10 @@ use crate::agent::vendor::{SignedIn, Vendor};
 use crate::commands::approved_plan;
 use crate::commands::doctor::build_image;
 use crate::commands::item::{ended_json, ended_outcome, tell_ended, tell_next};
+use crate::config::Config;
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::execute::consult::{self, Question};
 use crate::execute::contained::{self, Carried, Contained, Progress};
 use crate::execute::item::{Ended, OutOfScope, Site};
 use crate::exit_code::Outcome;
@@ -18,7 +22,7 @@ use crate::git::repository::Repository;
 use crate::output::{counted, plain, plain_line};
 use crate::sandbox::engine::Engine;
 use crate::sandbox::image;
-use crate::store::{Store, TaskRow};
+use crate::store::{Lease, Store, TaskRow};
 
 /// What is carried out, and by whom.
 #[derive(Clone, Copy)]
@@ -37,24 +41,14 @@ pub(crate) fn run(
 ) -> Result {
     let Work { repository, store, task, vendor } = work;
     let plan = approved_plan(store, task)?;
-    let config = repository.config()?;
-    let signed_in = SignedIn::find(context, vendor).ok_or_else(|| no_sign_in(vendor))?;
-    let engine = Engine::connect(context, config.sandbox.engine.as_deref())?;
-    if builds_image {
-        build_image(context, &engine)?;
-    }
-    let image_id = image::require(&engine)?;
+    let hired = Hired::new(context, repository, vendor, builds_image)?;
     let lease = match store.lease(task, "execute")? {
         Ok(lease) => lease,
         Err(held) => return Ok(held.tell(context)),
     };
     let site = Site { repository, store };
-    let agent = Contained {
-        host: Host { context, config: &config, engine: &engine },
-        image_id: &image_id,
-        vendor,
-        signed_in: &signed_in,
-    };
+    let agent = hired.contained(context);
+    let engine = &hired.engine;
     let mut last = None;
     let mut ends = Vec::new();
     let carried =
@@ -80,6 +74,114 @@ pub(crate) fn run(
             }
         })?;
     Ok(tell_carried(context, work, &carried, ends, last))
+}
+
+/// Who does it, for commands that only agents carry out.
+#[derive(Debug, Args)]
+pub(crate) struct AgentArgs {
+    /// Who is asked: `claude` or `codex`, in a container
+    #[arg(long, value_name = "NAME", value_parser = parse_vendor)]
+    pub(crate) agent: Option<Vendor>,
+    /// First build the image that they run in, unless it is there
+    #[arg(long, requires = "agent")]
+    build_image: bool,
+}
+
+fn parse_vendor(name: &str) -> std::result::Result<Vendor, String> {
+    Vendor::parse(name).ok_or_else(|| "expected claude or codex".to_owned())
+}
+
+impl AgentArgs {
+    /// The one that is named; none is the default. `example`: the command without it.
+    pub(crate) fn hire(
+        &self,
+        context: &Context,
+        repository: &Repository<'_>,
+        example: &str,
+    ) -> Result<Hired> {
+        let vendor = self.agent.ok_or_else(|| {
+            Error::usage("no agent is named, and none is the default")
+                .hint(format!("name one: {example} --agent claude, or codex"))
+        })?;
+        Hired::new(context, repository, vendor, self.build_image)
+    }
+}
+
+/// A vendor's tool with all that it takes to start it.
+pub(crate) struct Hired {
+    pub(crate) vendor: Vendor,
+    config: Config,
+    engine: Engine,
+    image_id: String,
+    signed_in: SignedIn,
+}
+
+impl Hired {
+    fn new(
+        context: &Context,
+        repository: &Repository<'_>,
+        vendor: Vendor,
+        builds_image: bool,
+    ) -> Result<Self> {
+        let config = repository.config()?;
+        let signed_in = SignedIn::find(context, vendor).ok_or_else(|| no_sign_in(vendor))?;
+        let engine = Engine::connect(context, config.sandbox.engine.as_deref())?;
+        if builds_image {
+            build_image(context, &engine)?;
+        }
+        let image_id = image::require(&engine)?;
+        Ok(Self { vendor, config, engine, image_id, signed_in })
+    }
+
+    fn contained<'a>(&'a self, context: &'a Context) -> Contained<'a> {
+        Contained {
+            host: Host { context, config: &self.config, engine: &self.engine },
+            image_id: &self.image_id,
+            vendor: self.vendor,
+            signed_in: &self.signed_in,
+        }
+    }
+
+    /// Asks a question; says why there is no answer.
+    pub(crate) fn ask<T: Serialize>(
+        &self,
+        context: &Context,
+        site: Site<'_>,
+        lease: &Lease,
+        question: &Question<'_>,
+        read: impl FnOnce(&Value) -> std::result::Result<T, String>,
+    ) -> Result<std::result::Result<T, Failure>> {
+        let name = self.vendor.name();
+        context.out.note(format!("{name} looks at it in {} …", self.engine.kind().name()));
+        let agent = self.contained(context);
+        let (answer, invoked) = consult::consult(site, lease, &agent, question, read)?;
+        tell_invoked(context, self.vendor, &invoked);
+        Ok(answer)
+    }
+}
+
+/// Says that there is no answer, and the next step. `again`: the whole command.
+pub(crate) fn tell_no_answer(context: &Context, vendor: Vendor, failure: &Failure, again: &str) {
+    if context.out.is_json() {
+        context.out.json(&json!({
+            "failure": {"kind": failure.word(), "words": failure.to_string()},
+        }));
+        return;
+    }
+    context.out.line(format!("{} gave no answer: {failure}", vendor.name()));
+    context.out.note(next_after(failure, again));
+}
+
+fn next_after(failure: &Failure, again: &str) -> String {
+    match failure {
+        Failure::NoSignIn | Failure::SignInRefused(_) => {
+            format!("Next: sign in anew, then {again}")
+        }
+        Failure::Overloaded(_) | Failure::Unreachable(_) => format!("Next: later, {again}"),
+        Failure::Refused(_) | Failure::Malformed(_) | Failure::CutOff(_) => {
+            format!("Next: see what it wrote with codeboost log, then {again}")
+        }
+    }
 }
 
 fn no_sign_in(vendor: Vendor) -> Error {
@@ -186,15 +288,7 @@ fn tell_failure(context: &Context, work: Work<'_>, item: &ItemId, failure: &Fail
     out.line(format!("{name} gave no answer for {item}: {failure}"));
     out.line("Nothing of it was committed.");
     let again = format!("codeboost execute {issue} --agent {name}");
-    out.note(match failure {
-        Failure::NoSignIn | Failure::SignInRefused(_) => {
-            format!("Next: sign in anew, then {again}")
-        }
-        Failure::Overloaded(_) | Failure::Unreachable(_) => format!("Next: later, {again}"),
-        Failure::Refused(_) | Failure::Malformed(_) | Failure::CutOff(_) => {
-            format!("Next: see what it wrote with codeboost log {issue}, then {again}")
-        }
-    });
+    out.note(next_after(failure, &again));
 }
 
 fn tell_proposal(context: &Context, issue: u64, item: &ItemId, report: &Report) {

@@ -78,27 +78,27 @@ pub struct AcknowledgeArgs {
     tag: String,
 }
 
-/// Arguments of `request` and `ask`.
+/// Arguments of `request`, and of the question in `ask`.
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
 pub struct NoteArgs {
     /// The task's issue; may be left out when one task is open
-    issue: Option<u64>,
+    pub(super) issue: Option<u64>,
     /// The item
     #[arg(value_parser = parse_item)]
-    item: ItemId,
+    pub(super) item: ItemId,
     /// The text; - reads it from standard input
     #[arg(long, value_name = "TEXT")]
-    text: String,
+    pub(super) text: String,
     /// The change it is about, as `codeboost review` names it
     #[arg(long, value_name = "CHANGE")]
-    change: Option<String>,
+    pub(super) change: Option<String>,
     /// First and last line within the change, from 1
     #[arg(long, value_name = "FROM-TO", requires = "change", value_parser = parse_lines)]
-    lines: Option<(u64, u64)>,
+    pub(super) lines: Option<(u64, u64)>,
 }
 
-fn parse_item(text: &str) -> std::result::Result<ItemId, String> {
+pub(super) fn parse_item(text: &str) -> std::result::Result<ItemId, String> {
     ItemId::parse(text).map_err(|error| error.to_string())
 }
 

@@ -15,6 +15,7 @@ use crate::store::{Store, TaskRow};
 
 mod amend;
 pub mod apply;
+pub mod ask;
 pub mod check;
 mod contained;
 pub mod decide;
@@ -47,7 +48,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Acknowledge(args) => decide::acknowledge(context, args),
         Command::Apply(args) => apply::run(context, args),
         Command::Approve(args) => decide::approve(context, args),
-        Command::Ask(args) => decide::ask(context, args),
+        Command::Ask(args) => ask::run(context, args),
         Command::Assign(args) => decide::assign(context, args),
         Command::Check(args) => check::run(context, args),
         Command::Demo(args) => demo::run(context, args),

@@ -18,16 +18,17 @@
 
 use std::path::{Path, PathBuf};
 
-use codeboost_schema::ids::{Digest, ItemId};
+use codeboost_schema::ids::ItemId;
 use codeboost_schema::plan::{Item, Plan};
+use codeboost_schema::registry::schema_for_tools;
 use codeboost_schema::report::{self, Report};
-use serde_json::json;
 
 use crate::agent::asked::Command;
 use crate::agent::invoke::{self, Ask, Failure, Host, Invoked};
 use crate::agent::prompt::Reader;
 use crate::agent::vendor::{Phase, SignedIn, Vendor};
 use crate::execute::amend;
+use crate::execute::consult::{self, About};
 use crate::execute::item::{
     self, BeginOptions, Begun, EndOptions, Ended, ItemError, OutOfScope, Site, What,
 };
@@ -36,10 +37,9 @@ use crate::git::read::Objects;
 use crate::git::tree;
 use crate::plan::v1::tokenize::tokenize;
 use crate::process::crash_point;
-use crate::sandbox::image;
 use crate::sandbox::place::{self, Owner, Place, Project};
 use crate::stage;
-use crate::store::{Event, Lease, Worker, WorkspaceState};
+use crate::store::{Lease, Worker, WorkspaceState};
 use crate::task::{Actor, TaskState};
 
 /// A vendor's tool, ready to be started.
@@ -236,7 +236,7 @@ impl One<'_> {
             signed_in: agent.signed_in,
             phase: Phase::Execute,
             prompt: &prompt,
-            schema: &report::schema_for_tools(),
+            schema: &schema_for_tools(report::SCHEMA),
             commands: &commands,
         };
         let invoked = invoke::invoke(agent.host, place, &ask)?;
@@ -245,7 +245,13 @@ impl One<'_> {
             .answered
             .clone()
             .and_then(|answered| Report::read(&answered.answer).map_err(Failure::Malformed));
-        self.record(&prompt, &invoked, &read)?;
+        let about = About {
+            phase: Phase::Execute,
+            item: Some(id),
+            revision: Some(plan.revision),
+            comments: &[],
+        };
+        consult::record(site, lease, agent, about, &prompt, &invoked, &read)?;
         tell(Progress::Invoked(&invoked));
         let row = &begun.workspace;
         let report = match read {
@@ -291,69 +297,5 @@ impl One<'_> {
         };
         tell(Progress::Ended(Box::new(ended)));
         Ok(stop)
-    }
-
-    /// Writes to the log what was asked and what came of it.
-    fn record(
-        &self,
-        prompt: &str,
-        invoked: &Invoked,
-        read: &Result<Report, Failure>,
-    ) -> Result<(), ItemError> {
-        let Self { site, agent, .. } = *self;
-        let output = site.store.put_evidence(&invoked.output)?;
-        let report = match read {
-            Ok(report) => Some(site.store.put_evidence(json!(report).to_string().as_bytes())?),
-            Err(_) => None,
-        };
-        let (usage, cost_usd) = match &invoked.answered {
-            Ok(answered) => (answered.usage.clone(), answered.cost_usd),
-            Err(_) => (json!(null), None),
-        };
-        let asked: Vec<_> = invoked
-            .asked
-            .iter()
-            .take(200)
-            .map(|asked| json!({"tool": asked.tool, "what": asked.what, "failed": asked.is_error}))
-            .collect();
-        let name = agent.vendor.name();
-        let detail = json!({
-            "agent": name,
-            "version": image::version(name),
-            "image": agent.image_id,
-            "engine": agent.host.engine.kind().name(),
-            "engine_version": agent.host.engine.version(),
-            "phase": Phase::Execute.word(),
-            "item": self.item.id,
-            "revision": self.plan.revision,
-            "prompt": Digest::of(prompt.as_bytes()),
-            "lessons": [],
-            "comments": [],
-            "result": read.as_ref().map_or_else(Failure::word, |_| "answered"),
-            "report": report,
-            "output": output,
-            "usage": usage,
-            "cost_usd": cost_usd,
-            "asked": asked,
-            "n_requests": invoked.traffic.n_sent,
-            "n_requests_refused": invoked.traffic.n_refused,
-            "requests_refused": invoked.traffic.refused,
-            "start_millis": u64::try_from(invoked.start_time.as_millis()).unwrap_or(u64::MAX),
-            "whole_millis": u64::try_from(invoked.whole_time.as_millis()).unwrap_or(u64::MAX),
-        });
-        let words = match read {
-            Ok(_) => format!("{name} worked on {}", self.item.id),
-            Err(failure) => format!("{name} gave no answer for {}: {failure}", self.item.id),
-        };
-        site.store.write(|tx| {
-            tx.log(&Event {
-                task: Some(self.lease.task()),
-                kind: "agent",
-                actor: Actor::Agent(name.to_owned()),
-                detail,
-                words: &words,
-            })
-        })?;
-        Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`amend`] | what a wrong plan waits for, and the ways on |
 //! | [`check`] | runs the approved commands on this machine |
+//! | [`consult`] | asks a vendor's tool about a project that it may only read |
 //! | [`contained`] | carries out a plan with a vendor's tool in containers |
 //! | [`item`] | one item from its beginning to its end |
 //! | [`replay`] | carries out a plan from recorded patches |
@@ -16,6 +17,7 @@ pub mod amend;
 pub mod audit;
 pub mod check;
 pub mod commit;
+pub mod consult;
 pub mod contained;
 pub mod item;
 pub mod manifest;

@@ -656,6 +656,34 @@ impl WriteTx<'_> {
         Ok(rows > 0)
     }
 
+    /// Records the answer to an open question. Returns whether it was open.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it can't be written.
+    pub fn answer_note(
+        &self,
+        task: TaskId,
+        note: &Uuid,
+        answer: &str,
+        by: Actor,
+    ) -> Result<bool, StoreError> {
+        let rows = self.sql().execute(
+            "UPDATE notes SET state = 'answered', answer = ?1, answered_at = ?2
+             WHERE decision = ?3 AND task = ?4 AND kind = 'question' AND state = 'open'",
+            (answer, self.now(), note.as_str(), task.to_string()),
+        )?;
+        if rows > 0 {
+            self.log(&Event {
+                task: Some(task),
+                kind: "answer",
+                actor: by,
+                detail: json!({"question": note}),
+                words: "answered a question",
+            })?;
+        }
+        Ok(rows > 0)
+    }
+
     /// Records that a decision asks codeboost to do something: `ask`, `reject` or `merge`.
     ///
     /// # Errors

@@ -12,6 +12,7 @@ mod approve;
 mod check;
 pub(crate) mod confirm;
 mod diff;
+mod draft;
 mod edit;
 mod import;
 pub(in crate::commands) mod input;
@@ -75,6 +76,14 @@ enum What {
     ///
     /// Example: codeboost plan edit 412
     Edit(edit::EditArgs),
+    /// Let an agent write the plan of a task, or its next revision
+    ///
+    /// It reads the project at the task's base, in a container, and can change nothing. Its draft is
+    /// held to the same rules as any plan, and counts once it is approved. Threads stay open until a
+    /// person resolves them.
+    ///
+    /// Example: codeboost plan draft 412 --agent claude
+    Draft(draft::DraftArgs),
     /// Make the next revision from what a paused task waits for
     ///
     /// Whoever carried out an item said what the plan should say instead, or changed files that it
@@ -82,9 +91,11 @@ enum What {
     ///
     /// Example: codeboost plan amend 412
     Amend(amend::AmendArgs),
-    /// Take suggested edits from an assistant's answer in a file
+    /// Ask an assistant for edits of a task's plan, or take its answer from a file
     ///
     /// Each edit is tried by itself; when one fails the whole answer is refused.
+    ///
+    /// Example: codeboost plan suggest 412 --agent claude --text "Split P1 in two"
     ///
     /// Example: codeboost plan suggest 412 --reply answer.json
     Suggest(suggest::SuggestArgs),
@@ -133,6 +144,7 @@ pub(crate) fn run(context: &Context, args: &PlanArgs) -> Result {
         What::Diff(args) => diff::run(context, args),
         What::Approve(args) => approve::run(context, args),
         What::Edit(args) => edit::run(context, args),
+        What::Draft(args) => draft::run(context, args),
         What::Amend(args) => amend::run(context, args),
         What::Suggest(args) => suggest::run(context, args),
         What::Answer(args) => answer::run(context, args),

@@ -5,24 +5,31 @@ use std::collections::BTreeSet;
 use clap::Args;
 use codeboost_schema::plan::Plan;
 use codeboost_schema::plan_edit::PlanEdit;
-use codeboost_schema::registry::Version;
-use serde_json::json;
+use codeboost_schema::registry::{PLAN_EDIT_SCHEMA, Version, schema_for_tools};
+use serde_json::{Value, json};
 
 use super::input::Input;
 use super::report::Report;
 use super::show::{print_suggestions, suggestion_json};
+use crate::agent::prompt;
+use crate::agent::vendor::Phase;
+use crate::commands::contained::{AgentArgs, Hired, tell_no_answer};
 use crate::commands::open;
 use crate::context::Context;
-use crate::error::Result;
+use crate::error::{Error, Result};
+use crate::execute::consult::{About, Question};
+use crate::execute::item::Site;
 use crate::exit_code::Outcome;
 use crate::git::checkout::Surroundings;
+use crate::git::repository::Repository;
 use crate::output::{counted, plain};
 use crate::plan::judge::version_of;
 use crate::plan::problem::{Problem, locate};
 use crate::plan::read::{Unreadable, read_answer};
 use crate::plan::source::Document;
+use crate::plan::v1::parse::Syntax;
 use crate::plan::v1::suggest::check_answer;
-use crate::store::{RequestState, StoreError};
+use crate::store::{RequestState, Store, StoreError, TaskRow};
 use crate::task::Actor;
 
 /// Arguments of `plan suggest`.
@@ -31,13 +38,22 @@ pub(super) struct SuggestArgs {
     /// Issue of the task; may be left out while one task is open
     issue: Option<u64>,
     /// The assistant's answer, as plan-edit.schema.json has it; - reads standard input
-    #[arg(long, value_name = "FILE")]
-    reply: String,
+    #[arg(long, value_name = "FILE", required_unless_present = "text", conflicts_with = "text")]
+    reply: Option<String>,
+    /// What the agent is asked for
+    #[arg(long, value_name = "TEXT", requires = "agent")]
+    text: Option<String>,
+    #[command(flatten)]
+    agent: AgentArgs,
 }
 
 pub(super) fn run(context: &Context, args: &SuggestArgs) -> Result {
     let (repository, store) = open(context)?;
-    let input = Input::read_json(context, &args.reply)?;
+    let hired = match &args.text {
+        Some(_) => Some(args.agent.hire(context, &repository, "codeboost plan suggest")?),
+        None => None,
+    };
+    let from_file = args.reply.as_ref().map(|file| Input::read_json(context, file)).transpose()?;
     // Bound before the answer is looked at: it never chooses what it belongs to.
     let (task, row, request, allowed) = store.write(|tx| -> Result<_> {
         let task = tx.select_task(args.issue)?;
@@ -46,6 +62,21 @@ pub(super) fn run(context: &Context, args: &SuggestArgs) -> Result {
         let request = tx.new_suggestion_request(&task)?;
         Ok((task, row, request, allowed))
     })?;
+    let input = match (from_file, &hired, &args.text) {
+        (Some(input), ..) => input,
+        (None, Some(hired), Some(text)) => {
+            match ask(context, (&repository, &store), &task, &row.plan, hired, text)? {
+                Asked::Answered(input) => input,
+                Asked::Ended(reason, outcome) => {
+                    store.write(|tx| {
+                        tx.end_suggestion_request(&request.id, RequestState::Failed, &reason)
+                    })?;
+                    return Ok(outcome);
+                }
+            }
+        }
+        (None, ..) => return Err(Error::usage("neither an answer nor a question is named")),
+    };
     let found = version_of(&row.plan)
         .map_err(|problem| Unreadable { source: input.source(), problems: vec![*problem] })
         .and_then(|version| {
@@ -71,7 +102,8 @@ pub(super) fn run(context: &Context, args: &SuggestArgs) -> Result {
         report(context, &input, &Unreadable { source: document.source, problems });
         return Ok(Outcome::Failed);
     }
-    let actor = Actor::Agent("assistant".into());
+    let actor =
+        Actor::Agent(hired.as_ref().map_or("assistant", |hired| hired.vendor.name()).to_owned());
     let rows = store
         .write(|tx| tx.put_suggestions(&request.id, &answer.reply, &answer.edits, actor))
         .map_err(|error: StoreError| error)?;
@@ -96,6 +128,64 @@ pub(super) fn run(context: &Context, args: &SuggestArgs) -> Result {
     ));
     print_suggestions(context, &rows);
     Ok(Outcome::Done)
+}
+
+enum Asked {
+    Answered(Input),
+    /// Why there is nothing to look at; that was told.
+    Ended(String, Outcome),
+}
+
+/// Asks an agent, which reads the project at the task's base.
+fn ask(
+    context: &Context,
+    (repository, store): (&Repository<'_>, &Store<'_>),
+    task: &TaskRow,
+    plan: &Plan,
+    hired: &Hired,
+    text: &str,
+) -> Result<Asked> {
+    let lease = match store.lease(task, "plan suggest")? {
+        Ok(lease) => lease,
+        Err(held) => return Ok(Asked::Ended("the task was held".into(), held.tell(context))),
+    };
+    let issue = store.read(|tx| tx.issue(task.issue))?;
+    let prompt = prompt::suggest(&prompt::Suggest {
+        issue: prompt::Issue {
+            number: task.issue,
+            title: &task.title,
+            body: issue.as_ref().and_then(|issue| issue.body.as_deref()),
+        },
+        plan,
+        request: text,
+    });
+    let question = Question {
+        about: About {
+            phase: Phase::Planning,
+            item: None,
+            revision: Some(plan.revision),
+            comments: &[],
+        },
+        commit_id: &task.base_commit_id,
+        prompt: &prompt,
+        schema: &schema_for_tools(PLAN_EDIT_SCHEMA),
+        commands: &[],
+    };
+    let site = Site { repository, store };
+    let answer = hired.ask(context, site, &lease, &question, |value: &Value| Ok(value.clone()))?;
+    let name = hired.vendor.name();
+    Ok(match answer {
+        Ok(value) => Asked::Answered(Input {
+            name: format!("the answer of {name}"),
+            bytes: serde_json::to_vec_pretty(&value).unwrap_or_default(),
+            syntax: Syntax::Json,
+        }),
+        Err(failure) => {
+            let again = format!("codeboost plan suggest {} --agent {name}", task.issue);
+            tell_no_answer(context, hired.vendor, &failure, &again);
+            Asked::Ended(failure.to_string(), Outcome::Failed)
+        }
+    })
 }
 
 fn judge_answer(
