@@ -569,6 +569,8 @@ impl From<ItemError> for Error {
                 ))
                 .hint(format!("or write it yourself: codeboost plan edit {issue}"))
                 .hint(format!("or try again as the plan is: codeboost item go-on {issue}")),
+            ItemError::Scripts { issue, .. } => Self { code: exit_code::Outcome::Waits.code(), ..refused() }
+                .hint(format!("look at them and approve them: codeboost check approve {issue}")),
             ItemError::ChangedSince(_) => {
                 refused().hint("declare it with codeboost plan amend, or undo it by hand as an item")
             }

@@ -43,3 +43,4 @@ mod status;
 mod task;
 mod tidy;
 mod unchanged;
+mod waiting;

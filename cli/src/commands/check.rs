@@ -1,6 +1,7 @@
 //! `codeboost check`: runs the approved `cmd` entries of a plan, and says what they came to.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
@@ -10,12 +11,14 @@ use serde_json::{Value, json};
 
 use crate::agent::invoke::Host;
 use crate::commands::item::parse_item;
+use crate::commands::plan::confirm;
 use crate::commands::{approved_plan, open};
 use crate::config::{Config, EvidenceSource};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::execute::check::{self, CheckOptions, PlannedCheck, Progress, Report, Surroundings};
 use crate::execute::item::{self, Site};
+use crate::execute::scripts;
 use crate::exit_code::Outcome;
 use crate::gate::Tests;
 use crate::output::{Style, columns, counted, plain, plain_line};
@@ -23,6 +26,7 @@ use crate::sandbox::SandboxError;
 use crate::sandbox::engine::Engine;
 use crate::sandbox::image;
 use crate::store::{CheckEnd, CheckRun};
+use crate::task::TaskState;
 
 /// Arguments of `check`.
 #[derive(Debug, Args)]
@@ -45,6 +49,19 @@ enum Sub {
     ///
     /// Example: codeboost check run 412
     Run(RunArgs),
+    /// Approve what a task changed of what is run: dependencies, build files, scripts, test settings
+    ///
+    /// Commands are approved with a plan, not what a change makes of them. Until each such file is
+    /// approved as it is now, nothing of the task is run. Shows how they changed, and asks.
+    ///
+    /// Example: codeboost check approve 412
+    Approve {
+        /// Issue of the task; may be left out while one task is open
+        issue: Option<u64>,
+        /// You have looked at them: approve them without being asked
+        #[arg(long)]
+        yes: bool,
+    },
     /// List the commands of the plan's items with what they came to on the task's head
     ///
     /// Example: codeboost check list 412
@@ -80,8 +97,60 @@ struct RunArgs {
 pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result {
     match &args.what {
         Sub::Run(args) => run_checks(context, args),
+        Sub::Approve { issue, yes } => approve(context, *issue, *yes),
         Sub::List { issue } => list(context, *issue),
     }
+}
+
+fn approve(context: &Context, issue: Option<u64>, yes: bool) -> Result {
+    let (repository, store) = open(context)?;
+    let task = store.read(|tx| tx.select_task(issue))?;
+    let plan = approved_plan(&store, &task)?;
+    let lease = match store.lease(&task, "check approve")? {
+        Ok(lease) => lease,
+        Err(held) => return Ok(held.tell(context)),
+    };
+    let site = Site { repository: &repository, store: &store };
+    let head_commit_id = item::head(site, &task)?;
+    let changed = scripts::unapproved(site, &task, &plan, &head_commit_id)?;
+    let out = &context.out;
+    if changed.is_empty() && task.state != TaskState::NeedsApproval {
+        out.line("Nothing of what is run was changed, or all of it is approved.");
+        return Ok(Outcome::Done);
+    }
+    let words: Vec<String> = changed.iter().map(scripts::Changed::words).collect();
+    if !yes {
+        if out.is_json() || !confirm::can_ask() {
+            return Err(Error::usage("an approval needs somebody to be asked, or --yes")
+                .hint(format!("the files: {}", words.join(", "))));
+        }
+        for one in &changed {
+            let range = format!("{}..{head_commit_id}", task.base_commit_id);
+            let path = one.path.as_bytes();
+            let args = ["diff", "--no-color", "--no-ext-diff", "--no-textconv", &range, "--"];
+            let args = args.map(OsStr::new).into_iter().chain([OsStr::from_bytes(path)]);
+            let git = repository.git().with_env("GIT_LITERAL_PATHSPECS", "1");
+            let text = git.output(args).map_err(item::ItemError::from)?;
+            for line in plain(&String::from_utf8_lossy(&text)).lines() {
+                out.line(line);
+            }
+        }
+        let question = format!("Approve {}?", counted(changed.len() as u64, "such file"));
+        if confirm::ask(&question) != Some(true) {
+            out.note("Nothing was approved.");
+            return Ok(Outcome::Waits);
+        }
+    }
+    let task = scripts::approve(site, &lease, &plan, &changed)?;
+    if out.is_json() {
+        out.json(&json!({"issue": task.issue, "approved": words, "task_state": task.state}));
+    } else {
+        for line in words {
+            out.line(format!("approved {line}"));
+        }
+        out.note(format!("Next: codeboost check run {}", task.issue));
+    }
+    Ok(Outcome::Done)
 }
 
 fn run_checks(context: &Context, args: &RunArgs) -> Result {

@@ -7,6 +7,7 @@ use clap::Args;
 use crate::agent::replay as agent;
 use crate::agent::vendor::Vendor;
 use crate::commands::contained::{self, Work};
+use crate::commands::fixed::Fixed;
 use crate::commands::item::{ScopeArgs, ended_json, ended_outcome, tell_ended, tell_next};
 use crate::commands::{approved_plan, open};
 use crate::context::Context;
@@ -14,6 +15,9 @@ use crate::error::{Error, Result};
 use crate::execute::item::Site;
 use crate::execute::replay::{self, Progress, Replayed};
 use crate::exit_code::Outcome;
+use crate::git::repository::Repository;
+use crate::store::{Store, StoreError, TaskRow};
+use crate::task::{Actor, TaskState};
 
 /// Arguments of `execute`.
 ///
@@ -32,6 +36,9 @@ pub struct ExecuteArgs {
     /// For replay: the folder with the patches, named 01-P1.patch, 02-P2.patch and so on
     #[arg(long, value_name = "FOLDER")]
     patches: Option<PathBuf>,
+    /// Go on although something else may have fixed the issue: you have looked at it
+    #[arg(long)]
+    not_fixed: bool,
     #[command(flatten)]
     scope: ScopeArgs,
 }
@@ -65,6 +72,10 @@ pub(crate) fn run(context: &Context, args: &ExecuteArgs) -> Result {
             if args.patches.is_some() {
                 return Err(Error::usage("only replay takes patches").hint(replay_it));
             }
+            if let Some(stop) = not_begun(context, &repository, &store, &task, args.not_fixed)? {
+                return Ok(stop);
+            }
+            let task = store.read(|tx| tx.select_task(Some(issue)))?;
             let work = Work { repository: &repository, store: &store, task: &task, vendor };
             return contained::run(context, work, args.build_image, args.scope.out_of_scope());
         }
@@ -73,6 +84,10 @@ pub(crate) fn run(context: &Context, args: &ExecuteArgs) -> Result {
         return Err(Error::usage("replay needs the patches that it applies").hint(replay_it));
     };
     let patches = agent::read_patches(&context.path(patches))?;
+    if let Some(stop) = not_begun(context, &repository, &store, &task, args.not_fixed)? {
+        return Ok(stop);
+    }
+    let task = store.read(|tx| tx.select_task(Some(issue)))?;
     let plan = approved_plan(&store, &task)?;
     let lease = match store.lease(&task, "execute")? {
         Ok(lease) => lease,
@@ -112,4 +127,34 @@ pub(crate) fn run(context: &Context, args: &ExecuteArgs) -> Result {
         (Replayed::Paused | Replayed::Refused, Some(ended)) => ended_outcome(&ended),
         (Replayed::Whole | Replayed::Paused | Replayed::Refused, _) => Outcome::Done,
     })
+}
+
+/// Why nothing begins: something else may have fixed the issue.
+fn not_begun(
+    context: &Context,
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    task: &TaskRow,
+    goes_on: bool,
+) -> Result<Option<Outcome>> {
+    let _lease = match store.lease(task, "execute")? {
+        Ok(lease) => lease,
+        Err(held) => return Ok(Some(held.tell(context))),
+    };
+    let fixed = Fixed { repository, store, task, act: "carried out" };
+    let stop = fixed.stops_now(context, goes_on)?;
+    match stop {
+        Some(Outcome::Waits) => context.out.note(format!(
+            "Next, when you have looked: codeboost execute {} --not-fixed",
+            task.issue
+        )),
+        None if task.state == TaskState::PossiblyFixed => {
+            let reason = "a person looked at what may have fixed it";
+            store.write(|tx| -> std::result::Result<_, StoreError> {
+                tx.set_task_state(task, TaskState::Queued, reason, Actor::Person)
+            })?;
+        }
+        _ => {}
+    }
+    Ok(stop)
 }

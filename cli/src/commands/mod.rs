@@ -22,6 +22,7 @@ pub mod decide;
 pub mod demo;
 pub mod doctor;
 pub mod execute;
+mod fixed;
 pub mod generate;
 pub mod init;
 pub mod item;

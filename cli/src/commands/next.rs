@@ -56,6 +56,14 @@ pub(crate) fn next(
             None => None,
         },
         TaskState::NeedsAmendment => Some(format!("codeboost plan amend {issue}")),
+        TaskState::NeedsApproval => Some(format!("codeboost check approve {issue}")),
+        TaskState::NeedsHuman => Some(format!("codeboost log {issue}")),
+        TaskState::PossiblyFixed => {
+            let done = done_items(Site { repository, store }, task)?;
+            let is_whole = approved.plan.items.iter().all(|item| done.contains_key(&item.id));
+            let command = if is_whole { "merge" } else { "execute" };
+            Some(format!("codeboost {command} {issue} --not-fixed"))
+        }
         TaskState::Merging => Some(format!("codeboost merge {issue}")),
         _ => None,
     })

@@ -3,15 +3,13 @@
 use clap::Args;
 use serde_json::json;
 
+use crate::commands::fixed::Fixed;
 use crate::commands::{open, open_forge};
 use crate::context::Context;
 use crate::error::Result;
 use crate::exit_code::Outcome;
-use crate::forge::{AlreadyFixed, Forge as _};
-use crate::merge::fixed;
-use crate::output::{plain, plain_line};
+use crate::forge::Forge as _;
 use crate::store::{StoreError, short_ref};
-use crate::task::{Actor, TaskState};
 
 /// Arguments of `publish`.
 #[derive(Debug, Args)]
@@ -33,33 +31,9 @@ pub(crate) fn run(context: &Context, args: &PublishArgs) -> Result {
     let task = store.read(|tx| tx.select_task(Some(task.issue)))?;
     let forge = open_forge(&repository, &repository.config()?, &task)?;
     let tips = forge.fetch(&format!("refs/codeboost/fetch/{}", task.id))?;
-    match fixed::check(&store, &forge, &task, &tips.base)? {
-        AlreadyFixed::No => {}
-        AlreadyFixed::Unknown(why) => {
-            context.out.warn(format!(
-                "not published: whether issue #{} is already fixed can't be told: {}",
-                task.issue,
-                plain(&why)
-            ));
-            return Ok(Outcome::NotAllowed);
-        }
-        AlreadyFixed::Found(findings) => {
-            let words: Vec<_> = findings.iter().map(ToString::to_string).collect();
-            if task.state.may_become(TaskState::PossiblyFixed) {
-                let reason = words.join("\n");
-                store.write(|tx| -> std::result::Result<_, StoreError> {
-                    tx.set_task_state(&task, TaskState::PossiblyFixed, &reason, Actor::Codeboost)
-                })?;
-            }
-            if context.out.is_json() {
-                context.out.json(&json!({"published": null, "findings": findings}));
-            }
-            context.out.warn(format!("not published: issue #{} is possibly fixed:", task.issue));
-            for words in words {
-                context.out.warn(format!("  {}", plain_line(&words)));
-            }
-            return Ok(Outcome::Waits);
-        }
+    let fixed = Fixed { repository: &repository, store: &store, task: &task, act: "published" };
+    if let Some(stop) = fixed.stops(context, &forge, &tips.base, false)? {
+        return Ok(stop);
     }
     let published = store
         .write(|tx| -> std::result::Result<_, StoreError> { tx.publish(&task, args.draft) })?;

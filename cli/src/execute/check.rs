@@ -37,6 +37,7 @@ use crate::config::EvidenceSource;
 use crate::context::Context;
 use crate::execute::item::{self, ItemError, Site};
 use crate::execute::manifest::{self, Options, Spool};
+use crate::execute::scripts;
 use crate::execute::workspace::{self, Clone};
 use crate::gate;
 use crate::git::read::Objects;
@@ -195,6 +196,9 @@ pub fn run(
     let (to_run, not_allowed): (Vec<_>, Vec<_>) =
         planned(plan, options.items).into_iter().partition(|check| allowed.contains(&check.argv));
     let commit_id = item::head(site, &task)?;
+    if !to_run.is_empty() {
+        scripts::require_approved(site, &task, plan, &commit_id)?;
+    }
     let objects = Objects::open(repository.git())?;
     let mut report = Report { commit_id: commit_id.clone(), ran: Vec::new(), not_allowed };
     let owner = Owner {

@@ -221,6 +221,14 @@ pub enum ItemError {
         /// Who says so.
         by: String,
     },
+    /// What is run was changed, and nobody approved that yet.
+    #[error("{} what is run: {}", if paths.len() == 1 { "a change of" } else { "changes of" }, paths.join(", "))]
+    Scripts {
+        /// The issue.
+        issue: u64,
+        /// The files, quoted.
+        paths: Vec<String>,
+    },
     /// A file that is to be put back was changed by others.
     #[error("{0} was changed again since")]
     ChangedSince(String),

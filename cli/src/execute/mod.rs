@@ -8,6 +8,7 @@
 //! | [`contained`] | carries out a plan with a vendor's tool in containers |
 //! | [`item`] | one item from its beginning to its end |
 //! | [`replay`] | carries out a plan from recorded patches |
+//! | [`scripts`] | changes of what is run, which a person approves |
 //! | [`workspace`] | makes standalone clones |
 //! | [`manifest`] | reads what lies in a workspace, trusting nothing there |
 //! | [`audit`] | judges it: safety first, then scope |
@@ -22,6 +23,7 @@ pub mod contained;
 pub mod item;
 pub mod manifest;
 pub mod replay;
+pub mod scripts;
 pub mod workspace;
 
 #[cfg(test)]
