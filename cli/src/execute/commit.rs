@@ -16,15 +16,11 @@ use jiff::Timestamp;
 use crate::context::Context;
 use crate::execute::manifest::Spool;
 use crate::git::borrow::{BorrowError, Borrowed};
+use crate::git::identity::Identity;
 use crate::git::read::Objects;
 use crate::git::run::{self, Git, GitError};
 use crate::git::tree::{self, TreeChange};
 use crate::output;
-
-/// The name of codeboost in commits, where the repository names nobody.
-const OWN_NAME: &str = "codeboost";
-/// Its address, which reaches nobody.
-const OWN_EMAIL: &str = "codeboost@localhost.invalid";
 
 /// What a commit is made of.
 #[derive(Debug)]
@@ -208,6 +204,9 @@ pub fn identity(source: &Git<'_>) -> Result<(String, String), GitError> {
     };
     Ok(match (setting("user.name")?, setting("user.email")?) {
         (Some(name), Some(email)) => (name, email),
-        _ => (OWN_NAME.to_owned(), OWN_EMAIL.to_owned()),
+        _ => {
+            let Identity { name, email } = Identity::of_codeboost();
+            (name, email)
+        }
     })
 }

@@ -52,6 +52,12 @@ impl Identity {
         })
     }
 
+    /// codeboost, where nobody else is named: an address that reaches nobody.
+    #[must_use]
+    pub fn of_codeboost() -> Self {
+        Self { name: "codeboost".to_owned(), email: "codeboost@localhost.invalid".to_owned() }
+    }
+
     /// `git`, making commits as this person at that time, as author and committer.
     #[must_use]
     pub fn on<'a>(&self, git: &Git<'a>, time: Timestamp) -> Git<'a> {

@@ -82,7 +82,8 @@ fn check_parents(git: &Git<'_>, commit: &CommitId, wanted: &[&CommitId]) -> Resu
     }
 }
 
-fn merged_tree(
+/// The content that git's own merge of two commits has, or the files that both change.
+pub(super) fn merged_tree(
     git: &Git<'_>,
     base: &CommitId,
     head: &CommitId,

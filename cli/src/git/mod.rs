@@ -3,7 +3,7 @@
 //! [`run`] starts git, isolated from every configuration and environment that could change a
 //! result. [`repository`] finds the folders of a repository. [`read`] reads objects and fills
 //! `link::history::History`. [`borrow`] is a private repository on somebody's objects. [`merge`] makes
-//! the commit that lands, [`refs`] changes refs here and elsewhere, all or none.
+//! the commit that lands, [`rebase`] replays commits onto another one, [`refs`] changes refs here and elsewhere, all or none.
 
 pub mod borrow;
 pub mod checkout;
@@ -13,6 +13,7 @@ pub mod ignore;
 pub mod merge;
 pub mod range;
 pub mod read;
+pub mod rebase;
 pub mod refs;
 pub mod repository;
 pub mod run;

@@ -497,6 +497,14 @@ impl<'a> Git<'a> {
     }
 }
 
+/// The error of an answer that can't be understood.
+pub(super) fn unexpected(command: &str, answer: &[u8]) -> GitError {
+    GitError::Answer {
+        command: command.to_owned(),
+        answer: String::from_utf8_lossy(answer).chars().take(200).collect(),
+    }
+}
+
 /// Reads one object or commit id from git's answer.
 ///
 /// # Errors

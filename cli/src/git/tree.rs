@@ -6,7 +6,7 @@ use codeboost_schema::bytes::{RepoBytes, RepoPath};
 use codeboost_schema::ids::{CommitId, ObjectId};
 
 use crate::git::read::{Objects, ReadError};
-use crate::git::run::{Git, GitError};
+use crate::git::run::{Git, GitError, unexpected};
 
 /// What a leaf of a tree is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -131,13 +131,6 @@ fn parse_raw(facts: &[u8]) -> Option<(Option<Leaf>, Option<Leaf>)> {
         Some(Some(Leaf { mode: Mode::parse(mode)?, object_id }))
     };
     Some((leaf(mode_before, id_before)?, leaf(mode_after, id_after)?))
-}
-
-fn unexpected(command: &str, answer: &[u8]) -> GitError {
-    GitError::Answer {
-        command: command.into(),
-        answer: String::from_utf8_lossy(answer).chars().take(200).collect(),
-    }
 }
 
 #[cfg(test)]
