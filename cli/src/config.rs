@@ -296,6 +296,14 @@ impl Default for Config {
 }
 
 impl Config {
+    /// Whether a task with this base merges in another repository than this one.
+    #[must_use]
+    pub fn merges_elsewhere(&self, base_ref: &str) -> bool {
+        self.forge == ForgeKind::Github
+            || self.remote.is_some()
+            || base_ref.starts_with("refs/remotes/")
+    }
+
     /// Reads the local configuration. `state_folder`: `<git common dir>/codeboost`. A file that is
     /// not there says nothing.
     ///

@@ -24,6 +24,7 @@ use crate::git::run::GitError;
 use crate::ledger::LedgerError;
 use crate::link::assemble::LinkError;
 use crate::merge::MergeError;
+use crate::merge::rebase::RebaseError;
 use crate::output::{Output, Style};
 use crate::review::form::FormRefusal;
 use crate::review::linking::LinkingError;
@@ -283,6 +284,13 @@ impl From<MergeError> for Error {
             MergeError::Forge(error) => error.into(),
             MergeError::Git(error) => error.into(),
             MergeError::Identity(error) => error.into(),
+            MergeError::Rebase(error) => match error {
+                RebaseError::Store(error) => error.into(),
+                RebaseError::Git(error) => error.into(),
+                RebaseError::Borrow(error) => ReadError::Borrow(error).into(),
+                RebaseError::Read(error) => error.into(),
+                RebaseError::Identity(error) => error.into(),
+            },
             MergeError::Judge(error) => error.context("can't judge what is to merge"),
             MergeError::Restless => Self::from_error(&error).hint("run this again"),
         }

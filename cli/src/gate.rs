@@ -279,6 +279,9 @@ pub fn blockers(facts: &Facts) -> Vec<Blocker> {
     {
         match tip {
             Tip::Same => {}
+            Tip::Moved(to) if code == Code::Base => {
+                push(code, format!("The base moved to {to:.12}: bring the head onto it"), None);
+            }
             Tip::Moved(to) => push(code, format!("The {name} moved to {to:.12}: link again"), None),
             Tip::Gone => push(code, format!("The {name}'s branch is gone"), None),
             Tip::Unknown(why) => push(code, format!("The {name} is unknown: {why}"), None),

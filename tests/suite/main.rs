@@ -34,6 +34,7 @@ mod plan_store;
 mod plan_styles;
 mod plan_threads;
 mod publish;
+mod rebase;
 mod road_cases;
 mod road_page;
 mod run;

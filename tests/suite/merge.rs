@@ -10,7 +10,7 @@ use crate::support::road::Road;
 
 /// Where a merge lands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     /// A bare repository next door.
     Remote,
     /// The repository itself.
@@ -18,10 +18,15 @@ enum Place {
 }
 
 /// Two approved items, on a branch that is nowhere checked out.
-fn ready(place: Place) -> Road {
-    let mut road = Road::new(&[("a.rs", "fn f() {\n    one();\n}\n")]);
+pub(crate) fn ready(place: Place) -> Road {
+    ready_with(place, "fn f() {\n    one();\n}\n", "fn f() {\n    one(1);\n}\n")
+}
+
+/// The same, with what P1 finds in `a.rs` and what it makes of it.
+pub(crate) fn ready_with(place: Place, before: &str, after: &str) -> Road {
+    let mut road = Road::new(&[("a.rs", before)]);
     road.start(&[("P1", &["a.rs"], &[]), ("P2", &["+b.rs"], &["P1"])]);
-    road.work("P1", &[("a.rs", Some("fn f() {\n    one(1);\n}\n"))]);
+    road.work("P1", &[("a.rs", Some(after))]);
     road.work("P2", &[("b.rs", Some("fn b() {}\n"))]);
     if place == Place::Remote {
         road.env.git(".", ["clone", "-q", "--bare", "repo", "remote.git"]);
@@ -41,7 +46,7 @@ fn configure(road: &Road, more: &str) {
     road.env.write("repo/.git/codeboost/config.yaml", config);
 }
 
-fn folder(place: Place) -> &'static str {
+pub(crate) fn folder(place: Place) -> &'static str {
     match place {
         Place::Remote => "remote.git",
         Place::Here => "repo",
@@ -49,27 +54,27 @@ fn folder(place: Place) -> &'static str {
 }
 
 /// What a branch names there, or nothing.
-fn tip(road: &Road, place: Place, branch: &str) -> String {
+pub(crate) fn tip(road: &Road, place: Place, branch: &str) -> String {
     let name = format!("refs/heads/{branch}");
     road.env.git(folder(place), ["for-each-ref", "--format=%(objectname)", &name])
 }
 
-fn here(road: &Road, name: &str) -> String {
+pub(crate) fn here(road: &Road, name: &str) -> String {
     road.env.git("repo", ["rev-parse", name])
 }
 
-fn parents(road: &Road, place: Place, commit: &str) -> String {
+pub(crate) fn parents(road: &Road, place: Place, commit: &str) -> String {
     road.env.git(folder(place), ["log", "-1", "--format=%P", commit])
 }
 
-fn state(road: &Road) -> String {
+pub(crate) fn state(road: &Road) -> String {
     let done = road.ok(&["status", "412", "--format", "json"]);
     let value: Value = serde_json::from_str(&done.stdout).unwrap();
     value["tasks"][0]["state"].as_str().unwrap().to_owned()
 }
 
 /// The run, without what differs from run to run.
-fn shown(road: &Road, done: &Done) -> String {
+pub(crate) fn shown(road: &Road, done: &Done) -> String {
     let text = road.env.redact(&done.to_string());
     let seconds = |line: &str| {
         let words: Vec<_> = line.split("  ").collect();
@@ -96,7 +101,7 @@ fn move_in_the_window(road: &Road, branch: &str, to: &str) {
 }
 
 /// A commit of somebody else on top of a branch of the remote, pushed or only brought there.
-fn theirs(road: &Road, branch: &str, push: bool) -> String {
+pub(crate) fn theirs(road: &Road, branch: &str, push: bool) -> String {
     let env = &road.env;
     let _ = std::fs::remove_dir_all(env.path("theirs"));
     env.git(".", ["clone", "-q", "-b", branch, "remote.git", "theirs"]);
@@ -110,7 +115,12 @@ fn theirs(road: &Road, branch: &str, push: bool) -> String {
 
 /// What holds after every merge: one commit more on the base, made from the reviewed pair, and
 /// nothing here has moved that a person stands on.
-fn assert_landed(road: &Road, place: Place, pair: &(String, String), name: &str) -> String {
+pub(crate) fn assert_landed(
+    road: &Road,
+    place: Place,
+    pair: &(String, String),
+    name: &str,
+) -> String {
     let (base, head) = pair;
     let commit = tip(road, place, "main");
     assert_eq!(parents(road, place, &commit), format!("{base} {head}"), "{name}");
@@ -123,7 +133,7 @@ fn assert_landed(road: &Road, place: Place, pair: &(String, String), name: &str)
     commit
 }
 
-fn pair(road: &Road) -> (String, String) {
+pub(crate) fn pair(road: &Road) -> (String, String) {
     (here(road, "main"), here(road, "topic"))
 }
 
@@ -303,7 +313,7 @@ fn a_head_that_moved_goes_back_to_review() {
 }
 
 #[test]
-fn a_base_that_moved_is_refused_and_the_way_on_leads_to_the_merge() {
+fn a_base_that_moved_is_refused_where_it_is_asked_for_and_the_way_on_leads_to_the_merge() {
     for place in [Place::Remote, Place::Here] {
         let road = ready(place);
         let (base, _) = pair(&road);
@@ -316,7 +326,7 @@ fn a_base_that_moved_is_refused_and_the_way_on_leads_to_the_merge() {
                 commit
             }
         };
-        let done = road.run(&["merge", "412"]);
+        let done = road.run(&["merge", "412", "--no-rebase"]);
         assert_eq!(done.code, 3, "{done}");
         assert_snapshot!(format!("base_moved_{place:?}"), shown(&road, &done));
         assert_eq!(tip(&road, place, "main"), moved);
@@ -356,7 +366,7 @@ fn what_moves_inside_the_servers_window_keeps_it_out() {
         assert_eq!(state(&road), "in review");
         // The hook moves nothing any more, and theirs is still there: refused again.
         hook(&road, "pre-receive", "exit 0");
-        assert_eq!(road.run(&["merge", "412"]).code, 3);
+        assert_eq!(road.run(&["merge", "412", "--no-rebase"]).code, 3);
         // Once it is as it was reviewed, the next run lands it.
         let was = if branch == "main" { &before.0 } else { &before.1 };
         road.env.git("remote.git", ["update-ref", &format!("refs/heads/{branch}"), was]);

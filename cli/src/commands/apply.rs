@@ -57,7 +57,7 @@ pub(crate) fn run(context: &Context, args: &ApplyArgs) -> Result {
         tell_decisions(context, &applied);
     }
     crash_point(context, "apply: before carrying out");
-    let merged = merge::carry_out(context, &repository, &store, task, &MergeArgs::default());
+    let merged = merge::carry_out(context, &repository, &store, task, &MergeArgs::of_one_pair());
     let landed = merged.as_ref().ok().and_then(|merged| merged.as_ref().ok());
     if context.out.is_json() {
         tell_json(context, &applied, landed);

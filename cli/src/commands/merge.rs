@@ -32,6 +32,16 @@ pub struct MergeArgs {
     /// Go on although the already-fixed check found something: you have looked at it
     #[arg(long)]
     not_fixed: bool,
+    /// Stop when the base has moved, instead of bringing the head's branch onto it
+    #[arg(long)]
+    no_rebase: bool,
+}
+
+impl MergeArgs {
+    /// For a decisions file: what it asked to merge is one pair of base and head.
+    pub(crate) fn of_one_pair() -> Self {
+        Self { no_rebase: true, ..Self::default() }
+    }
 }
 
 /// The gate of a task: its review, read anew for the pair that is asked about.
@@ -116,6 +126,7 @@ pub(crate) fn carry_out(
         method: if args.squash { MergeMethod::Squash } else { config.merge.method },
         head_after: if args.keep_head { HeadAfter::Keep } else { config.merge.head },
         if_fixed: if args.not_fixed { IfFixed::GoOn } else { IfFixed::Stop },
+        rebase: !args.no_rebase,
     };
     let lease = match store.lease(task, "merge")? {
         Ok(lease) => lease,
@@ -234,9 +245,9 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
     let hint = |text: String| vec![text];
     match ending {
         Ending::Merged { .. } if place == "this repository" => Vec::new(),
-        Ending::Merged { .. } => hint(format!(
-            "Your own branches did not move; git pull where {base} is checked out follows"
-        )),
+        Ending::Merged { .. } => {
+            hint(format!("{base} here did not move; git pull where it is checked out follows"))
+        }
         Ending::Blocked { .. } => hint(format!("Next: codeboost review {issue}")),
         Ending::HeadMoved { found: Some(_), .. } => hint(format!(
             "Next: make {head} here the one to review (git pull or git reset), then codeboost run \
@@ -244,6 +255,12 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
         )),
         Ending::HeadMoved { expected, found: None } => {
             hint(format!("Next: git branch {head} {expected}"))
+        }
+        Ending::BaseMoved { stays: Some(obstacle), .. } => {
+            vec![format!("Next: {}", obstacle.hint), format!("  codeboost merge {issue}")]
+        }
+        Ending::RebaseConflict { head_there, .. } => {
+            rebase_by_hand(task, place, &task.base_commit_id, head_there.as_ref())
         }
         Ending::BaseMoved { expected, head_there, .. } => {
             rebase_by_hand(task, place, expected, head_there.as_ref())

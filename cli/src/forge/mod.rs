@@ -55,7 +55,8 @@ pub trait Forge: fmt::Debug {
     /// [`ForgeError::NotAllowed`] names what forbids it, other variants that it is unknown.
     fn guard(&self, landing: &Landing<'_>) -> Result<Guard, ForgeError>;
 
-    /// Brings the head there to `new`, from `old`, which is one of its ancestors.
+    /// Brings the head there to `new`, from exactly `old`: one of its ancestors, or what a rebase
+    /// made it of.
     ///
     /// # Errors
     /// [`ForgeError`] when it can't be tried.

@@ -61,7 +61,7 @@ impl Identity {
     /// `git`, making commits as this person at that time, as author and committer.
     #[must_use]
     pub fn on<'a>(&self, git: &Git<'a>, time: Timestamp) -> Git<'a> {
-        let date = format!("{} +0000", time.as_second());
+        let date = format!("@{} +0000", time.as_second());
         git.with_env("GIT_AUTHOR_NAME", &*self.name)
             .with_env("GIT_AUTHOR_EMAIL", &*self.email)
             .with_env("GIT_AUTHOR_DATE", &*date)

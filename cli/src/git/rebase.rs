@@ -62,7 +62,7 @@ pub fn replay(git: &Git<'_>, recipe: &Recipe<'_>) -> Result<Replayed, GitError> 
     let range = format!("{}..{}", recipe.base, recipe.head);
     let answer = git.output(["rev-list", "--topo-order", "--reverse", "--parents", &range])?;
     let answer = String::from_utf8_lossy(&answer);
-    let mut pairs: Vec<(CommitId, CommitId)> = Vec::new();
+    let mut commits = Vec::new();
     for line in answer.lines() {
         let mut ids = line.split(' ').map(CommitId::parse);
         let bad = || unexpected("rev-list", line.as_bytes());
@@ -71,12 +71,16 @@ pub fn replay(git: &Git<'_>, recipe: &Recipe<'_>) -> Result<Replayed, GitError> 
         if parents.len() > 1 {
             return Ok(Replayed::Merge(old));
         }
+        commits.push((old, parents));
+    }
+    let mut pairs: Vec<(CommitId, CommitId)> = Vec::new();
+    for (old, parents) in commits {
         let (old_parent, new_parent) = match pairs.last() {
             Some((old, new)) => (old, new),
             None => (recipe.base, recipe.onto),
         };
         if parents.first() != Some(old_parent) {
-            return Err(bad());
+            return Err(unexpected("rev-list", old.as_str().as_bytes()));
         }
         let tree = match moved_tree(git, old_parent, &old, new_parent)? {
             Ok(tree) => tree,
@@ -108,9 +112,14 @@ fn moved_tree(
     }
     // Git takes the common ancestor of two commits as the origin of both: this one makes the old
     // parent that ancestor, whatever the real histories are.
-    let side = Identity::of_codeboost()
-        .on(git, Timestamp::UNIX_EPOCH)
-        .output(["commit-tree", "-m", "side", "-p", old_parent.as_str(), ids[1].as_str()])?;
+    let side = Identity::of_codeboost().on(git, Timestamp::UNIX_EPOCH).output([
+        "commit-tree",
+        "-m",
+        "side",
+        "-p",
+        old_parent.as_str(),
+        ids[1].as_str(),
+    ])?;
     let side = parse_id(&side, "commit-tree", CommitId::parse)?;
     merged_tree(git, &side, commit)
 }
@@ -149,14 +158,111 @@ fn split(raw: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((&raw[..end], &raw[end + 2..]))
 }
 
-fn conflict(
-    git: &Git<'_>,
-    commit: CommitId,
-    files: Vec<RepoPath>,
-) -> Result<Conflict, GitError> {
+fn conflict(git: &Git<'_>, commit: CommitId, files: Vec<RepoPath>) -> Result<Conflict, GitError> {
     let args = ["show", "--no-patch", "--encoding=UTF-8", "--format=%an <%ae>%n%s"];
     let answer = git.output(args.into_iter().chain([commit.as_str()]))?;
     let answer = String::from_utf8_lossy(&answer);
     let (author, subject) = answer.trim_end().split_once('\n').unwrap_or((answer.trim_end(), ""));
     Ok(Conflict { commit, author: author.to_owned(), subject: subject.to_owned(), files })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::git::borrow::Borrowed;
+    use crate::git::read::Objects;
+    use crate::store::testing::World;
+
+    fn replayed(world: &World, head: &str) -> Replayed {
+        let repository = world.repository();
+        let objects = Objects::open(repository.git()).expect("objects");
+        let borrowed = Borrowed::new(&world.context, objects.folder(), objects.format());
+        let [base, head, onto] = ["start", head, "main"].map(|name| world.commit_id(name));
+        let committer = Identity { name: "A. Person".into(), email: "p@example.invalid".into() };
+        let recipe = Recipe {
+            base: &base,
+            head: &head,
+            onto: &onto,
+            committer: &committer,
+            time: world.context.now(),
+        };
+        replay(borrowed.expect("a repository").git(), &recipe).expect("git works")
+    }
+
+    /// Writes files and commits them.
+    fn commit(world: &World, message: &str, files: &[(&str, &str)]) {
+        for (path, text) in files {
+            crate::stage::write(&world.root().join(path), text.as_bytes()).expect("a file");
+        }
+        world.git(["add", "-A"]);
+        world.git(["commit", "-q", "--allow-empty", "-m", message]);
+    }
+
+    #[test]
+    fn each_commit_is_what_git_makes_of_it_whatever_the_repository_is_set_to() {
+        let world = World::new();
+        let lines = "1\n2\n3\n4\n5\n6\n7\n8\n9\n";
+        commit(&world, "start", &[("a", lines), ("b", "b\n"), ("gone ", "x\n")]);
+        world.git(["branch", "-q", "start"]);
+        commit(&world, "theirs", &[("a", &lines.replace('9', "nine")), ("new/a", "n\n")]);
+        world.git(["switch", "-q", "-c", "topic", "start"]);
+        commit(&world, "one\n\nPlan-Item: P1", &[("a", &lines.replace('1', "one"))]);
+        commit(&world, "nothing", &[]);
+        world.git(["mv", "a", "moved"]);
+        commit(&world, "moved", &[("con ", "\u{e9}\n")]);
+        world.git([
+            "-c",
+            "i18n.commitEncoding=ISO-8859-1",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "\u{e9}",
+        ]);
+        world.git(["rm", "-q", "gone "]);
+        commit(&world, "the same as theirs", &[("moved", &lines.replace('1', "one"))]);
+
+        // A driver that would ruin each file, and replaced objects, have no say.
+        world.git(["config", "merge.ruin.driver", "echo ruined > %A"]);
+        world.git(["config", "user.signingKey", "none"]);
+        world.git(["config", "commit.gpgSign", "true"]);
+        crate::stage::write(&world.root().join(".git/info/attributes"), b"* merge=ruin\n")
+            .expect("a file");
+        let Replayed::Commits(pairs) = replayed(&world, "topic") else { panic!("it conflicts") };
+        assert_eq!(pairs.len(), 5, "one for one, also an empty one");
+        assert_eq!(pairs.last().map(|(old, _)| old.clone()), Some(world.commit_id("topic")));
+
+        world.git(["config", "commit.gpgSign", "false"]);
+        std::fs::remove_file(world.root().join(".git/info/attributes")).expect("gone");
+        world.git(["rebase", "-q", "--empty=keep", "--onto", "main", "start", "topic"]);
+        let format = "--format=%T %an <%ae> %ad %B";
+        let log = |head: &str| world.git(["log", format, &format!("main..{head}")]);
+        let (_, new) = pairs.last().expect("a commit");
+        assert_eq!(log(new.as_str()), log("topic"));
+        let raw = |id: &str| world.git(["cat-file", "commit", id]);
+        let encoded = raw(pairs[3].1.as_str());
+        assert!(encoded.contains("\nencoding ISO-8859-1\n"), "{encoded}");
+        assert!(!raw(new.as_str()).contains("gpgsig"));
+    }
+
+    #[test]
+    fn a_conflict_names_the_commit_and_the_files_and_a_merge_is_left_alone() {
+        let world = World::new();
+        commit(&world, "start", &[("a", "1\n"), ("b", "1\n")]);
+        world.git(["branch", "-q", "start"]);
+        commit(&world, "theirs", &[("a", "2\n"), ("b", "2\n")]);
+        world.git(["switch", "-q", "-c", "topic", "start"]);
+        commit(&world, "fine", &[("c", "c\n")]);
+        commit(&world, "both \u{1f980}\n\nmore", &[("a", "3\n"), ("b", "3\n")]);
+        let Replayed::Conflict(conflict) = replayed(&world, "topic") else { panic!("none") };
+        assert_eq!(conflict.commit, world.commit_id("topic"));
+        assert_eq!(conflict.author, "T. Est <test@example.invalid>");
+        assert_eq!(conflict.subject, "both \u{1f980}");
+        assert_eq!(conflict.files, [RepoPath::from(&b"a"[..]), RepoPath::from(&b"b"[..])]);
+        world.git(["switch", "-q", "-c", "side", "start"]);
+        commit(&world, "side", &[("d", "d\n")]);
+        world.git(["switch", "-q", "topic"]);
+        world.git(["merge", "-q", "--no-ff", "-m", "merge", "side"]);
+        assert_eq!(replayed(&world, "topic"), Replayed::Merge(world.commit_id("topic")));
+    }
 }

@@ -3,7 +3,7 @@
 //! | step | here | effect, and what is written before it |
 //! |---|---|---|
 //! | Fetch | reads base and head, and finds out what became of earlier attempts | private refs only |
-//! | Rebase | refuses a base that moved, and says how to go on | none |
+//! | Rebase | replays the head onto a base that moved, or says what keeps it from that | the rebase, with what became of each commit |
 //! | Push | brings a head that lags behind on the forge up to the reviewed one | the step, with both ids |
 //! | Re-run checks | links the pair anew and asks the gate: approvals, choices, checks | none |
 //! | Required checks | asks the forge | none |
@@ -26,12 +26,13 @@
 
 pub mod fixed;
 mod message;
+pub mod rebase;
 mod sequence;
 #[cfg(test)]
 mod tests;
 
 use codeboost_schema::bytes::RepoPath;
-use codeboost_schema::ids::CommitId;
+use codeboost_schema::ids::{CommitId, ItemId};
 use codeboost_schema::plan::Plan;
 use serde::Serialize;
 
@@ -42,7 +43,7 @@ use crate::forge::{Finding, ForgeError};
 use crate::gate::Blocker;
 use crate::git::identity::IdentityError;
 use crate::git::run::GitError;
-use crate::store::{StepState, StoreError};
+use crate::store::{REBASE_CONFLICT, StepState, StoreError};
 use crate::task::TaskState;
 
 pub use sequence::Sequence;
@@ -148,6 +149,8 @@ pub struct Options {
     pub head_after: HeadAfter,
     /// What to do about something that may have fixed the issue.
     pub if_fixed: IfFixed,
+    /// Whether the head is brought onto a base that moved; else such a base ends the run.
+    pub rebase: bool,
 }
 
 /// What to do about something that may have fixed the issue.
@@ -197,6 +200,27 @@ pub enum Ending {
         expected: CommitId,
         /// The base now.
         found: CommitId,
+        /// The head's branch where the merge happens; `None` when it is not there.
+        #[serde(skip)]
+        head_there: Option<CommitId>,
+        /// What keeps the head from being brought onto it; `None` when that was not tried.
+        stays: Option<Obstacle>,
+    },
+    /// The head can't be brought onto a base that moved: both change the same places.
+    RebaseConflict {
+        /// The base now.
+        base: CommitId,
+        /// The commit that could not be replayed.
+        commit: CommitId,
+        /// Its author.
+        author: String,
+        /// The first line of its message.
+        subject: String,
+        /// The item that the ledger says it was made for.
+        item: Option<ItemId>,
+        /// Where.
+        #[serde(serialize_with = "paths")]
+        files: Vec<RepoPath>,
         /// The head's branch where the merge happens; `None` when it is not there.
         #[serde(skip)]
         head_there: Option<CommitId>,
@@ -253,6 +277,15 @@ pub enum Ending {
     },
 }
 
+/// What keeps something from being done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Obstacle {
+    /// Why.
+    pub why: String,
+    /// What makes it possible.
+    pub hint: String,
+}
+
 fn named<S: serde::Serializer>(blockers: &[Blocker], serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_seq(
         blockers.iter().map(
@@ -271,7 +304,9 @@ impl Ending {
         match self {
             Self::Merged { .. } => Outcome::Done,
             Self::WrongState { state, .. } if state.waits_for_person() => Outcome::Waits,
-            Self::PossiblyFixed { .. } | Self::Waits { .. } => Outcome::Waits,
+            Self::PossiblyFixed { .. } | Self::Waits { .. } | Self::RebaseConflict { .. } => {
+                Outcome::Waits
+            }
             Self::WrongState { .. }
             | Self::Blocked { .. }
             | Self::BaseMoved { .. }
@@ -293,6 +328,7 @@ impl Ending {
             Self::WrongState { .. } => "wrong-state",
             Self::Blocked { .. } => "blocked",
             Self::BaseMoved { .. } => "base-moved",
+            Self::RebaseConflict { .. } => REBASE_CONFLICT,
             Self::HeadMoved { .. } => "head-moved",
             Self::PossiblyFixed { .. } => "possibly-fixed",
             Self::FixedUnknown { .. } => "fixed-unknown",
@@ -318,8 +354,24 @@ impl Ending {
                 let words: Vec<_> = blockers.iter().map(|blocker| &*blocker.words).collect();
                 words.join("\n")
             }
-            Self::BaseMoved { expected, found, .. } => {
-                format!("the base moved from {expected:.12} to {found:.12}")
+            Self::BaseMoved { expected, found, stays, .. } => {
+                let moved = format!("the base moved from {expected:.12} to {found:.12}");
+                match stays {
+                    None => moved,
+                    Some(Obstacle { why, .. }) => format!("{moved}, and {why}"),
+                }
+            }
+            Self::RebaseConflict { base, commit, author, subject, item, files, .. } => {
+                let whose = match item {
+                    Some(item) => format!("{item}'s commit"),
+                    None => "nobody's commit".to_owned(),
+                };
+                let names: Vec<_> = files.iter().map(|file| file.lossy()).collect();
+                format!(
+                    "{whose} {commit:.12} by {author} ({subject}) and the new base {base:.12} \
+                     change the same places in {}",
+                    names.join(", ")
+                )
             }
             Self::HeadMoved { expected, found: Some(found) } => {
                 format!("the head moved from {expected:.12} to {found:.12}")
@@ -354,6 +406,9 @@ impl Ending {
 /// What went wrong in a way that says nothing about the merge.
 #[derive(Debug, thiserror::Error)]
 pub enum MergeError {
+    /// Whether the head can be brought onto another base can't be told.
+    #[error(transparent)]
+    Rebase(#[from] rebase::RebaseError),
     /// The state can't be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -14,7 +14,7 @@ use crate::git::read::{Objects, ReadError};
 use crate::git::rebase::{self as replay, Conflict, Recipe, Replayed};
 use crate::git::refs::{self, NewValue, RefChange, Reported};
 use crate::git::run::GitError;
-use crate::output::counted;
+use crate::merge::{Ending, Obstacle};
 use crate::process::crash_point;
 use crate::store::{Lease, Store, StoreError, TaskRow, short_ref};
 use crate::task::Actor;
@@ -32,12 +32,7 @@ pub enum Rebased {
     /// A commit changes the same places as the new base; nothing was changed.
     Conflict(Stopped),
     /// It may not happen as things are; nothing was changed.
-    NotPossible {
-        /// Why.
-        why: String,
-        /// What makes it possible.
-        hint: String,
-    },
+    NotPossible(Obstacle),
 }
 
 /// Where a rebase stopped.
@@ -56,19 +51,11 @@ pub struct Stopped {
 }
 
 impl Stopped {
-    /// In one sentence, a lower-case fragment.
+    /// The end of a merge that this stopped. `base`: the one that it was to be brought onto.
     #[must_use]
-    pub fn words(&self) -> String {
-        let owner =
-            self.item.as_ref().map_or("nobody's commit".to_owned(), |item| format!("{item}'s commit"));
-        let files: Vec<_> = self.files.iter().map(|file| file.lossy()).collect();
-        format!(
-            "{owner} {:.12} by {} ({}) and the new base change the same places in {}",
-            self.commit,
-            self.author,
-            self.subject,
-            files.join(", ")
-        )
+    pub fn into_ending(self, base: CommitId, head_there: Option<CommitId>) -> Ending {
+        let Self { commit, author, subject, item, files } = self;
+        Ending::RebaseConflict { base, commit, author, subject, item, files, head_there }
     }
 }
 
@@ -101,8 +88,8 @@ pub fn rebase(store: &Store<'_>, lease: &Lease, onto: &CommitId) -> Result<Rebas
     let id = lease.task();
     let task = store.read(|tx| tx.task(id))?;
     let task = task.ok_or_else(|| StoreError::Damaged("the task of a lease is missing".into()))?;
-    if let Some((why, hint)) = refusal(store, &task, onto)? {
-        return Ok(Rebased::NotPossible { why, hint });
+    if let Some(obstacle) = obstacle(store, &task, onto)? {
+        return Ok(Rebased::NotPossible(obstacle));
     }
     let context = store.context();
     let objects = Objects::open(store.git())?;
@@ -124,21 +111,21 @@ pub fn rebase(store: &Store<'_>, lease: &Lease, onto: &CommitId) -> Result<Rebas
             return Ok(Rebased::Conflict(stopped(store, &task, conflict)?));
         }
         Replayed::Merge(commit) => {
-            return Ok(Rebased::NotPossible {
+            return Ok(Rebased::NotPossible(Obstacle {
                 why: format!("{commit:.12} is a merge: replaying it would lose what it decided"),
                 hint: format!(
                     "merge the base into {}, then codeboost run {}",
                     short_ref(&task.head_ref),
                     task.issue
                 ),
-            });
+            }));
         }
     };
     let Some((_, new_head)) = pairs.last() else {
-        return Ok(Rebased::NotPossible {
+        return Ok(Rebased::NotPossible(Obstacle {
             why: "the head has no commit of its own".to_owned(),
             hint: format!("codeboost status {}", task.issue),
-        });
+        }));
     };
     store.keep_commits(id, [onto, new_head])?;
     crash_point(context, "rebase: made");
@@ -152,25 +139,50 @@ pub fn rebase(store: &Store<'_>, lease: &Lease, onto: &CommitId) -> Result<Rebas
     if let Reported::Refused(words) | Reported::Unclear(words) =
         refs::change_here(store.git(), &[change])?
     {
-        return Ok(Rebased::NotPossible {
+        return Ok(Rebased::NotPossible(Obstacle {
             why: format!("{} can't be moved: {words}", short_ref(&task.head_ref)),
             hint: format!("codeboost run {}", task.issue),
-        });
+        }));
     }
     crash_point(context, "rebase: moved");
     let task = store.write(|tx| tx.set_task_commits(&task, onto, new_head, Actor::Codeboost))?;
     Ok(Rebased::Done { task, n_commits: pairs.len() })
 }
 
+/// Takes note of a rebase that moved the head's branch and was killed before the task followed.
+///
+/// # Errors
+/// [`RebaseError`] when git or the state can't be read or written.
+pub fn finish(store: &Store<'_>, lease: &Lease) -> Result<(), RebaseError> {
+    let id = lease.task();
+    let (task, rebases) = store.read(|tx| -> Result<_, StoreError> {
+        let task = tx.task(id)?;
+        let task = task.ok_or_else(|| StoreError::Damaged("the task of a lease is missing".into()));
+        Ok((task?, tx.rebases(id)?))
+    })?;
+    let here = store.git().resolve(&task.head_ref)?;
+    let moved = rebases.iter().rev().find(|row| {
+        Some(&row.new_head) == here.as_ref()
+            && row.old_head == task.head_commit_id
+            && row.old_base == task.base_commit_id
+    });
+    if let Some(row) = moved {
+        store.write(|tx| {
+            tx.set_task_commits(&task, &row.new_base, &row.new_head, Actor::Codeboost)
+        })?;
+    }
+    Ok(())
+}
+
 /// Why the head's branch may not be moved, and what makes it possible.
-fn refusal(
+fn obstacle(
     store: &Store<'_>,
     task: &TaskRow,
     onto: &CommitId,
-) -> Result<Option<(String, String)>, RebaseError> {
+) -> Result<Option<Obstacle>, RebaseError> {
     let git = store.git();
     let (issue, head) = (task.issue, short_ref(&task.head_ref));
-    let refuse = |why: String, hint: String| Ok(Some((why, hint)));
+    let refuse = |why: String, hint: String| Ok(Some(Obstacle { why, hint }));
     if !task.head_ref.starts_with("refs/heads/") {
         return refuse(
             format!("{head} is no branch of this repository"),
@@ -201,7 +213,7 @@ fn refusal(
     if let Some(workspace) = store.read(|tx| tx.current_workspace(task.id))? {
         return refuse(
             format!("{} is being carried out in {}", workspace.item, workspace.folder.display()),
-            format!("end it first: codeboost item end {issue}"),
+            "end it first: codeboost item end".to_owned(),
         );
     }
     Ok(None)
@@ -212,10 +224,4 @@ fn stopped(store: &Store<'_>, task: &TaskRow, conflict: Conflict) -> Result<Stop
     let item = ledger.commits.get(&conflict.commit).and_then(|entry| entry.item.clone());
     let Conflict { commit, author, subject, files } = conflict;
     Ok(Stopped { commit, author, subject, item, files })
-}
-
-/// How many commits a rebase made, for people.
-#[must_use]
-pub fn replayed_words(n_commits: usize, onto: &CommitId) -> String {
-    format!("{} replayed onto {onto:.12}", counted(n_commits as u64, "commit"))
 }

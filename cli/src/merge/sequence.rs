@@ -12,10 +12,13 @@ use crate::git::refs::Reported;
 use crate::git::run::Git;
 use crate::merge::fixed;
 use crate::merge::message::message;
+use crate::merge::rebase::{self, Rebased};
 use crate::merge::{Ending, IfFixed, Judge, MergeError, Options, Step, StepReport, Verdict};
+use crate::output::counted;
 use crate::process::crash_point;
 use crate::store::{
-    AttemptState, Lease, MergeAttemptRow, NewAttempt, StepState, Store, StoreError, TaskRow,
+    AttemptState, Lease, MergeAttemptRow, NewAttempt, REBASE_CONFLICT, StepState, Store,
+    StoreError, TaskRow,
 };
 use crate::task::{Actor, TaskState};
 
@@ -47,8 +50,10 @@ enum Flow<T> {
 struct Pair {
     base: CommitId,
     head: CommitId,
-    /// Where the forge's head lags behind the reviewed one.
+    /// Where the forge's head lags behind the reviewed one, or is what a rebase made it of.
     lags_at: Option<CommitId>,
+    /// Where the base is now, if that is somewhere else.
+    moved_base: Option<CommitId>,
     /// Whether the forge has the head's branch.
     head_is_there: bool,
 }
@@ -76,9 +81,21 @@ impl<'s, 'a> Sequence<'s, 'a> {
     /// [`MergeError`] when something can't be read or written. The run is recorded as failed; an
     /// attempt whose outcome is not known stays open for the next run.
     pub fn run(mut self) -> Result<Ending, MergeError> {
-        let task = self.task()?;
+        let mut task = self.task()?;
+        if matches!(task.state, TaskState::InReview | TaskState::MergeBlocked)
+            || self.waits_for_rebase(&task)?
+        {
+            rebase::finish(self.store, self.lease)?;
+            task = self.task()?;
+        }
         match task.state {
             TaskState::Merged => return self.already_merged(&task),
+            TaskState::NeedsHuman if self.waits_for_rebase(&task)? => {
+                let words = "tries again to bring its head onto the base";
+                self.store.write(|tx| -> Result<_, StoreError> {
+                    tx.set_task_state(&task, TaskState::InReview, words, Actor::Person)
+                })?;
+            }
             TaskState::InReview | TaskState::MergeBlocked | TaskState::Merging => {}
             TaskState::PossiblyFixed if self.options.if_fixed == IfFixed::GoOn => {
                 self.go_on(&task)?;
@@ -112,11 +129,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
         let place = self.forge.place();
         let pair =
             go!(Step::Fetch, format!("reading base and head of {place}"), |this| this.fetch(run));
-        // A base that moved has stopped the run in the step before.
-        go!(Step::Rebase, "comparing with the base", |_| Ok(Flow::Skipped(
-            (),
-            "the base has not moved".to_owned()
-        )));
+        let pair = go!(Step::Rebase, "comparing with the base", |this| this.rebase(pair));
         go!(Step::Push, push_words(&pair, &place), |this| this.push(&pair));
         go!(Step::Checks, "judging what is to merge", |this| this.check(&pair));
         go!(Step::RequiredChecks, "reading the rules of the base", |this| this
@@ -228,7 +241,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
             // A commit that is not known here is somebody else's.
             Some(there)
                 if self.git().resolve(there.as_str())?.is_some()
-                    && self.contains(head, there)? =>
+                    && (self.contains(head, there)? || self.was_rebased(there, head)?) =>
             {
                 lags_at = Some(there.clone());
             }
@@ -236,19 +249,49 @@ impl<'s, 'a> Sequence<'s, 'a> {
             None if here.as_ref() == Some(head) => {}
             None => return moved(None),
         }
-        if tips.base != *base {
-            return Ok(Err(Ending::BaseMoved {
-                expected: base.clone(),
-                found: tips.base.clone(),
-                head_there: tips.head.clone(),
-            }));
-        }
         Ok(Ok(Pair {
             base: base.clone(),
+            moved_base: (tips.base != *base).then(|| tips.base.clone()),
             head: head.clone(),
             lags_at,
             head_is_there: tips.head.is_some(),
         }))
+    }
+
+    /// Brings the head onto a base that moved.
+    fn rebase(&mut self, pair: Pair) -> Result<Flow<Pair>, MergeError> {
+        let Some(found) = pair.moved_base.clone() else {
+            return Ok(Flow::Skipped(pair, "the base has not moved".to_owned()));
+        };
+        let there = pair.lags_at.clone().unwrap_or_else(|| pair.head.clone());
+        let there = Some(there).filter(|_| pair.head_is_there);
+        let expected = pair.base.clone();
+        let stop = |ending| Ok(Flow::Stop(Box::new(ending)));
+        if !self.options.rebase {
+            return stop(Ending::BaseMoved { expected, found, head_there: there, stays: None });
+        }
+        match rebase::rebase(self.store, self.lease, &found)? {
+            Rebased::Done { task, n_commits } => {
+                let commits = counted(n_commits as u64, "commit");
+                let words = format!(
+                    "{commits} replayed onto {found:.12}: {:.12} → {:.12}",
+                    pair.head, task.head_commit_id
+                );
+                let pair = Pair {
+                    base: task.base_commit_id,
+                    head: task.head_commit_id,
+                    lags_at: there.filter(|_| self.forge.is_elsewhere()),
+                    moved_base: None,
+                    head_is_there: pair.head_is_there,
+                };
+                Ok(Flow::Done(pair, words))
+            }
+            Rebased::Conflict(stopped) => stop(stopped.into_ending(found, there)),
+            Rebased::NotPossible(obstacle) => {
+                let stays = Some(obstacle);
+                stop(Ending::BaseMoved { expected, found, head_there: there, stays })
+            }
+        }
     }
 
     fn push(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
@@ -358,6 +401,11 @@ impl<'s, 'a> Sequence<'s, 'a> {
             // The last thing read before the attempt: what is there now.
             match self.compare(&task, &self.forge.read()?)? {
                 Err(ending) => return stop(ending),
+                Ok(Pair { moved_base: Some(found), .. }) => {
+                    let expected = pair.base.clone();
+                    let head_there = Some(pair.head.clone()).filter(|_| pair.head_is_there);
+                    return stop(Ending::BaseMoved { expected, found, head_there, stays: None });
+                }
                 Ok(again) if again.lags_at.is_some() => {
                     return stop(Ending::HeadMoved {
                         expected: pair.head.clone(),
@@ -477,6 +525,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
                 expected: landing.base.clone(),
                 found: tips.base,
                 head_there: tips.head,
+                stays: None,
             });
         }
         if guard.covers_head() && tips.head.as_ref() != Some(landing.head) {
@@ -500,6 +549,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
             | Ending::Waits { .. }
             | Ending::WrongState { .. } => task.state,
             Ending::PossiblyFixed { .. } => TaskState::PossiblyFixed,
+            Ending::RebaseConflict { .. } => TaskState::NeedsHuman,
             Ending::FixedUnknown { .. }
             | Ending::NotAllowed { .. }
             | Ending::Refused { .. }
@@ -552,6 +602,21 @@ impl<'s, 'a> Sequence<'s, 'a> {
     /// Whether `commit` is `tip` or one of its ancestors.
     fn contains(&self, tip: &CommitId, commit: &CommitId) -> Result<bool, MergeError> {
         Ok(tip == commit || self.git().is_ancestor(commit, tip)?)
+    }
+
+    /// Whether `there` is a head that our own rebases turned into `head`.
+    fn was_rebased(&self, there: &CommitId, head: &CommitId) -> Result<bool, StoreError> {
+        self.store.read(|tx| tx.was_rebased_to(self.lease.task(), there, head))
+    }
+
+    /// Whether a conflict with a moved base is all that a person has to look at.
+    fn waits_for_rebase(&self, task: &TaskRow) -> Result<bool, StoreError> {
+        if task.state != TaskState::NeedsHuman {
+            return Ok(false);
+        }
+        let runs = self.store.read(|tx| tx.merge_runs(task.id))?;
+        let last = runs.last().and_then(|run| run.outcome.as_deref());
+        Ok(last == Some(REBASE_CONFLICT))
     }
 
     fn fetch_refs(&self) -> String {

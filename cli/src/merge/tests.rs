@@ -62,8 +62,12 @@ fn open(_: usize) -> Vec<Blocker> {
     Vec::new()
 }
 
-const DEFAULT: Options =
-    Options { method: MergeMethod::Merge, head_after: HeadAfter::Delete, if_fixed: IfFixed::Stop };
+const DEFAULT: Options = Options {
+    method: MergeMethod::Merge,
+    head_after: HeadAfter::Delete,
+    if_fixed: IfFixed::Stop,
+    rebase: false,
+};
 
 /// A site with a task in review.
 struct Case {

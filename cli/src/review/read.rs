@@ -23,7 +23,7 @@ use crate::review::form::accepted_keys;
 use crate::review::linking::{Budget, LinkingError, link_range};
 use crate::review::sources::{Reading, Sources, ledger_of};
 use crate::review::{Explained, Inputs, Review, binding_of, form_segments};
-use crate::store::{Cache, DecisionRow, Store, StoreError, TaskRow};
+use crate::store::{Cache, DecisionRow, REBASE_CONFLICT, Store, StoreError, TaskRow};
 use crate::task::{Actor, TaskId, TaskState};
 
 /// Why a review can't be read.
@@ -89,7 +89,8 @@ pub struct OldPage {
 ///
 /// The head is the commit that its branch names. The base is the newest commit of the base's
 /// branch that the head is made on, so that a rebase or a merge of the base moves it along. A
-/// branch that somebody else made is in review as soon as it has a commit and a plan.
+/// branch that somebody else made is in review as soon as it has a commit and a plan, and one that
+/// waited for a person to rebase it as soon as it moved.
 ///
 /// # Errors
 /// [`ReviewError`] when git or the state can't be read or written.
@@ -110,11 +111,25 @@ pub fn follow(
     let pair = Digest::of(format!("{base} {head}").as_bytes());
     let is_known = |cache: &Cache| cache.get("ancestor", &pair).is_some();
     if tip.as_ref() != Some(&base) || !cache.as_ref().is_some_and(is_known) {
+        let recorded = base.clone();
         if let Some(tip) = tip
             && let Some(fork) = git.merge_base(&tip, &head)?
             && fork != head
         {
             base = fork;
+        }
+        // Where the merge happens elsewhere the base's branch here may lag behind what is known.
+        if repository.config()?.merges_elsewhere(&task.base_ref) {
+            let rebases = store.read(|tx| tx.rebases(task.id))?;
+            let onto = rebases.into_iter().filter(|row| row.new_head == head);
+            for newer in onto.map(|row| row.new_base).chain([recorded]) {
+                if newer != base
+                    && git.is_ancestor(&base, &newer)?
+                    && git.is_ancestor(&newer, &head)?
+                {
+                    base = newer;
+                }
+            }
         }
         if !git.is_ancestor(&base, &head)? {
             return Ok(task);
@@ -133,6 +148,16 @@ pub fn follow(
     } else {
         task
     };
+    let waits_for_rebase = task.state == TaskState::NeedsHuman
+        && moved
+        && store
+            .read(|tx| tx.merge_runs(task.id))?
+            .last()
+            .is_some_and(|run| run.outcome.as_deref() == Some(REBASE_CONFLICT));
+    if waits_for_rebase {
+        let words = "its branch moved since the rebase that conflicted";
+        return Ok(store.write(|tx| tx.set_task_state(&task, TaskState::InReview, words, actor))?);
+    }
     if task.state != TaskState::Queued || base == head {
         return Ok(task);
     }

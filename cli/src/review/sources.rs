@@ -133,7 +133,14 @@ impl Sources {
             Some(found) => Tip::Moved(found),
             None => Tip::Gone,
         };
-        this.base_tip = tip(base_now, base);
+        // Where the merge happens elsewhere, a base here that lags behind is nothing new.
+        let lags = match &base_now {
+            Some(found) if this.beside.config.merges_elsewhere(&task.base_ref) => {
+                found != base && repository.git().is_ancestor(found, base)?
+            }
+            _ => false,
+        };
+        this.base_tip = if lags { Tip::Same } else { tip(base_now, base) };
         this.head_tip = tip(head_now, head);
         Ok(this)
     }

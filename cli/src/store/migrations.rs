@@ -26,6 +26,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 5, sql: include_str!("migrations/0005_workspaces.sql") },
     // Which key signed a decision.
     Migration { number: 6, sql: include_str!("migrations/0006_signer_key.sql") },
+    // Rebases.
+    Migration { number: 7, sql: include_str!("migrations/0007_rebases.sql") },
 ];
 
 /// The newest version that is known.

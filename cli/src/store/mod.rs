@@ -29,6 +29,7 @@ mod merge;
 mod migrations;
 mod open;
 mod plans;
+mod rebases;
 mod review;
 mod stages;
 mod suggestions;
@@ -53,6 +54,7 @@ pub use merge::{
 };
 pub use open::Store;
 pub use plans::{AnswerRow, NewPlanApproval, PlanApproval, PlanOrigin, PlanRow};
+pub use rebases::{REBASE_CONFLICT, RebaseRow};
 pub use review::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
     NoteKind, NoteRow, NoteState, Occasion,

@@ -12,6 +12,9 @@ use crate::store::tx::parsed;
 use crate::store::{Event, Lease, ReadTx, StoreError, TaskRow, WriteTx};
 use crate::task::{Actor, TaskId};
 
+/// How a run of the merge sequence ends that could not bring the head onto a moved base.
+pub const REBASE_CONFLICT: &str = "rebase-conflict";
+
 /// One rebase.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RebaseRow {
