@@ -15,11 +15,11 @@ use crate::support::diffs::{self, bytes, lines};
 use crate::support::histories::{self, Content, File, History, Shape, Tree, reaches};
 use crate::support::oracle;
 
-fn n_histories(default: usize) -> usize {
+pub(crate) fn n_histories(default: usize) -> usize {
     std::env::var("CODEBOOST_HISTORIES").map_or(default, |n| n.parse().unwrap())
 }
 
-fn first_seed() -> u64 {
+pub(crate) fn first_seed() -> u64 {
     std::env::var("CODEBOOST_FIRST_SEED").map_or(0, |n| n.parse().unwrap())
 }
 

@@ -19,6 +19,7 @@ mod init;
 mod item;
 mod ledger;
 mod link;
+mod link_again;
 mod link_blocks;
 mod link_corpora;
 mod link_kinds;

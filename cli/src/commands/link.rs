@@ -257,11 +257,15 @@ pub(crate) fn to_json(link: &Link) -> Vec<u8> {
 }
 
 fn write_json(link: &Link, mut out: &mut dyn io::Write) -> io::Result<()> {
-    fn list<T: Serialize>(mut out: &mut dyn io::Write, name: &str, values: &[T]) -> io::Result<()> {
+    fn list<T: Serialize>(out: &mut dyn io::Write, name: &str, values: &[T]) -> io::Result<()> {
         write!(out, ",\n  \"{name}\": [")?;
+        // In memory first: each of its many small pieces is not worth a call.
+        let mut text = Vec::new();
         for (n, value) in values.iter().enumerate() {
-            out.write_all(if n == 0 { b"\n    " } else { b",\n    " })?;
-            serde_json::to_writer(&mut out, value)?;
+            text.clear();
+            text.extend_from_slice(if n == 0 { b"\n    " } else { b",\n    " });
+            serde_json::to_writer(&mut text, value)?;
+            out.write_all(&text)?;
         }
         out.write_all(if values.is_empty() { b"]" } else { b"\n  ]" })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use codeboost_schema::ids::ItemId;
+use codeboost_schema::ids::{Digest, ItemId};
 use codeboost_schema::ledger::Ledger;
 use codeboost_schema::link::{
     Attributed, Body, DiffSettings, InScope, Link, PlanRef, Row, RowSummary, Scope, Segment, Side,
@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::config::Glob;
 use crate::link::history::{BlobError, History, LineDiffs};
+use crate::link::kept::{Kept, decode, encode, made_from};
 use crate::link::lineage::{Lineage, lineages};
 use crate::link::moves;
 use crate::link::place::{Places, UnknownItem};
@@ -36,6 +37,8 @@ pub struct Options<'a> {
     pub generated: &'a [Glob],
     /// The final diff may have no more changed lines than that.
     pub max_lines: Option<u64>,
+    /// Results of earlier links, taken again where nothing that they follow from has changed.
+    pub kept: Option<&'a dyn Kept>,
     /// Asked now and then: whether to give up.
     pub is_over: Option<&'a (dyn Fn() -> bool + Sync)>,
     /// Told now and then: files done, files in all.
@@ -107,8 +110,19 @@ pub fn link(
             if ask() {
                 return Err(LinkError::Over);
             }
-            let generated = options.generated;
-            let linked = link_lineage(history, lineage, &reach, &places, generated, source, &ask)?;
+            let link = || {
+                let generated = options.generated;
+                link_lineage(history, lineage, &reach, &places, generated, source, &ask)
+            };
+            let linked = match options.kept {
+                Some(kept) => {
+                    let course = lineage.course(history, reach.is_linear());
+                    let is_generated = |path: &[u8]| is_generated(options.generated, path);
+                    let made_from = made_from(history, lineage, &course, &places, is_generated);
+                    with_kept(kept, made_from, history, lineage, link)?
+                }
+                None => link()?,
+            };
             let now = n_done.fetch_add(linked.len() as u64, Ordering::Relaxed);
             if let Some(progress) = options.progress {
                 progress(now + linked.len() as u64, n_files);
@@ -151,6 +165,28 @@ pub fn link(
     })
 }
 
+/// The result of earlier, or that of `link`, which is kept.
+fn with_kept(
+    kept: &dyn Kept,
+    made_from: Digest,
+    history: &History,
+    lineage: &Lineage,
+    link: impl FnOnce() -> Result<Vec<(u32, Linked)>, LinkError>,
+) -> Result<Vec<(u32, Linked)>, LinkError> {
+    if let Some(linked) = kept.get(&made_from).and_then(|bytes| decode(bytes, history, lineage)) {
+        return Ok(lineage.finals.iter().copied().zip(linked).collect());
+    }
+    let linked = link()?;
+    if let Some(bytes) = encode(linked.iter().map(|(_, linked)| linked)) {
+        kept.put(made_from, bytes);
+    }
+    Ok(linked)
+}
+
+fn is_generated(globs: &[Glob], path: &[u8]) -> bool {
+    globs.iter().any(|glob| glob.matches(path))
+}
+
 fn link_lineage(
     history: &History,
     lineage: &Lineage,
@@ -170,7 +206,7 @@ fn link_lineage(
     let mut splitter = Splitter {
         history,
         places,
-        generated: &|path| generated.iter().any(|glob| glob.matches(path)),
+        generated: &|path| is_generated(generated, path),
         aligner,
         judged: HashMap::new(),
     };

@@ -4,11 +4,11 @@
 //! from one to the other. Each lineage is replayed by itself; one without a file in the final diff
 //! needs no replay at all.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use codeboost_schema::bytes::RepoPath;
 
-use crate::link::history::{FileChange, History};
+use crate::link::history::{At, FileChange, History};
 
 /// A set of paths, and the changes of the range to them.
 #[derive(Debug, Default)]
@@ -27,6 +27,65 @@ pub(crate) struct Step {
     pub(crate) commit: u32,
     pub(crate) parent: u32,
     pub(crate) change: u32,
+}
+
+/// A commit that a lineage is replayed at: it changes something in it, or joins different states.
+#[derive(Debug)]
+pub(crate) struct Turn<'l> {
+    /// Place in `History::commits`.
+    pub(crate) commit: u32,
+    /// What it changes.
+    pub(crate) steps: &'l [Step],
+    /// Where the state of each parent was made.
+    pub(crate) parents: Vec<At>,
+}
+
+/// The way that a lineage goes through a history.
+#[derive(Debug)]
+pub(crate) struct Course<'l> {
+    /// Parents first.
+    pub(crate) turns: Vec<Turn<'l>>,
+    /// Where the state of the head was made.
+    pub(crate) head: At,
+}
+
+impl Lineage {
+    /// `is_linear`: whether each commit has the one before it as its only parent.
+    pub(crate) fn course(&self, history: &History, is_linear: bool) -> Course<'_> {
+        if is_linear {
+            let mut head = At::Base;
+            let mut turns = Vec::new();
+            for steps in self.steps.chunk_by(|a, b| a.commit == b.commit) {
+                let commit = steps[0].commit;
+                turns.push(Turn { commit, steps, parents: vec![head] });
+                head = At::Commit(commit);
+            }
+            return Course { turns, head };
+        }
+        // Which commit has the state of each: itself where it is a turn, else its first parent's.
+        let mut stands_for: Vec<At> = Vec::with_capacity(history.commits.len());
+        let has_outside: HashSet<u32> = self.outside.iter().map(|(o, _)| *o).collect();
+        let mut turns = Vec::new();
+        let mut rest = self.steps.as_slice();
+        for (commit, n) in history.commits.iter().zip(0u32..) {
+            let (steps, after) = rest.split_at(rest.partition_point(|step| step.commit == n));
+            rest = after;
+            let state_of = |at: At| match at {
+                At::Commit(n) => stands_for[n as usize],
+                At::Outside(n) if !has_outside.contains(&n) => At::Base,
+                at => at,
+            };
+            let parents: Vec<At> =
+                commit.parents.iter().map(|parent| state_of(parent.at)).collect();
+            if steps.is_empty() && parents.iter().all(|state| *state == parents[0]) {
+                stands_for.push(parents[0]);
+                continue;
+            }
+            stands_for.push(At::Commit(n));
+            turns.push(Turn { commit: n, steps, parents });
+        }
+        Course { turns, head: stands_for.last().copied().unwrap_or(At::Base) }
+    }
 }
 
 /// The lineages that have a file in the final diff, ordered by the first of these.

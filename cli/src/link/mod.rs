@@ -16,6 +16,7 @@
 //! | `place` | row and scope |
 //! | `segment`, `context`, `hidden` | splits a file into segments and tags them |
 //! | `moves` | blocks that moved |
+//! | [`kept`] | names what a lineage is linked from, and encodes what that came to |
 //! | [`verify`] | puts segments back together and compares |
 //! | [`assemble`] | all of it, in parallel |
 //!
@@ -28,6 +29,7 @@ mod diff;
 mod exact;
 mod hidden;
 pub mod history;
+pub mod kept;
 mod lineage;
 mod lines;
 mod moves;

@@ -18,6 +18,7 @@ use codeboost_schema::plan::Plan;
 
 use crate::ledger;
 use crate::link::history::History;
+use crate::link::kept::Writer;
 use crate::link::replay::Node;
 
 /// What the ledger says about one commit of the range.
@@ -150,6 +151,23 @@ impl<'a> Places<'a> {
             _ => {}
         }
         place
+    }
+
+    /// Writes all that a judgement may take from a commit.
+    pub(crate) fn write_maker(&self, commit: u32, out: &mut Writer) {
+        let Maker { item, is_adopted, is_conflict_agent } = self.makers[commit as usize];
+        out.bytes(item.map_or(b"", |n| self.items[n as usize].as_str().as_bytes()));
+        out.flag(is_adopted);
+        out.flag(is_conflict_agent);
+    }
+
+    /// Writes all that a judgement may take from a path.
+    pub(crate) fn write_declaring(&self, path: &RepoPath, out: &mut Writer) {
+        let items = self.declaring(path);
+        out.number(items.len());
+        for item in items {
+            out.bytes(self.items[*item as usize].as_str().as_bytes());
+        }
     }
 
     fn declaring(&self, path: &RepoPath) -> &[u32] {

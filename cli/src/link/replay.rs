@@ -24,7 +24,7 @@ use crate::link::exact::{Exact, Text};
 use crate::link::history::{
     At, BlobError, BlobReader, Block, FileChange, History, LineDiffs, Version,
 };
-use crate::link::lineage::Lineage;
+use crate::link::lineage::{Course, Lineage, Turn};
 use crate::link::lines::{self, Interner};
 use crate::link::pair;
 use crate::link::reach::Reach;
@@ -283,54 +283,24 @@ impl<'a> Replay<'a> {
     }
 
     fn run_graph(&mut self, is_over: &dyn Fn() -> bool) -> Result<Tree, Stop> {
-        // Which commit has the state of each: itself where it changes something here or joins
-        // different states, else its first parent's.
-        let commits = &self.history.commits;
-        let mut stands_for: Vec<At> = Vec::with_capacity(commits.len());
-        let mut own: Vec<(u32, &[crate::link::lineage::Step])> = Vec::new();
+        let Course { turns, head } = self.lineage.course(self.history, false);
         let mut uses: HashMap<u32, u32> = HashMap::new();
-        let has_outside: HashSet<u32> = self.lineage.outside.iter().map(|(o, _)| *o).collect();
-        let state_of = |at: At, stands_for: &[At]| match at {
-            At::Commit(n) => stands_for[n as usize],
-            At::Outside(n) if !has_outside.contains(&n) => At::Base,
-            at => at,
-        };
-        let mut rest = self.lineage.steps.as_slice();
-        for (commit, n) in commits.iter().zip(0u32..) {
-            let (mine, after) = rest.split_at(rest.partition_point(|step| step.commit == n));
-            rest = after;
-            let states: Vec<At> =
-                commit.parents.iter().map(|parent| state_of(parent.at, &stands_for)).collect();
-            if mine.is_empty() && states.iter().all(|state| *state == states[0]) {
-                stands_for.push(states[0]);
-                continue;
+        for at in turns.iter().flat_map(|turn| &turn.parents).chain([&head]) {
+            if let At::Commit(n) = at {
+                *uses.entry(*n).or_default() += 1;
             }
-            for state in &states {
-                if let At::Commit(n) = state {
-                    *uses.entry(*n).or_default() += 1;
-                }
-            }
-            stands_for.push(At::Commit(n));
-            own.push((n, mine));
         }
-        let head = stands_for.last().copied().unwrap_or(At::Base);
-        if let At::Commit(n) = head {
-            *uses.entry(n).or_default() += 1;
-        }
-
         let mut kept: HashMap<u32, Rc<Tree>> = HashMap::new();
-        for (n, mine) in own {
+        for Turn { commit: n, steps, parents } in turns {
             if is_over() {
                 return Err(Stop::Over);
             }
-            let commit = &self.history.commits[n as usize];
-            let mut trees = Vec::with_capacity(commit.parents.len());
-            let mut changes = vec![Vec::new(); commit.parents.len()];
-            for step in mine {
+            let mut trees = Vec::with_capacity(parents.len());
+            let mut changes = vec![Vec::new(); parents.len()];
+            for step in steps {
                 changes[step.parent as usize].push(step.change);
             }
-            for parent in &commit.parents {
-                let state = state_of(parent.at, &stands_for);
+            for state in parents {
                 trees.push(self.take_tree(state, &mut kept, &mut uses)?);
             }
             let tree = self.commit(n, trees, &changes)?;

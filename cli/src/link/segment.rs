@@ -17,7 +17,9 @@ use hashbrown::HashMap;
 
 use crate::link::context::{self, Contexts};
 use crate::link::hidden::{self, Hidden};
-use crate::link::history::{BlobError, Block, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK};
+use crate::link::history::{
+    BlobError, Block, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK, Version,
+};
 use crate::link::lines::{self, Starts};
 use crate::link::pair::{self, Pairs};
 use crate::link::place::{Place, Places};
@@ -96,22 +98,9 @@ impl Splitter<'_, '_> {
             }
         };
         let state = state.expect("a replay ends with every file of the final diff");
-        let kind = match version.mode {
-            SYMLINK => SideKind::Symlink,
-            SUBMODULE => SideKind::Submodule,
-            _ => SideKind::Blob,
-        };
-        let mut side = Side {
-            mode: format!("{:06o}", version.mode),
-            kind,
-            oid: version.oid.clone(),
-            size: None,
-            lines: 0,
-            binary: false,
-            target: None,
-        };
+        let mut side = bare_side(version);
         let mut text = None;
-        match (&state.body, kind) {
+        match (&state.body, side.kind) {
             (_, SideKind::Submodule) => {}
             (_, SideKind::Symlink) => {
                 let target = self.aligner.touches.replay.content(version)?;
@@ -392,6 +381,24 @@ impl Splitter<'_, '_> {
             Op::Remove => self.aligner.removed(first_old + line as u32),
             Op::Add => self.aligner.added(HeadPlace { file: head, line: line as u32 }),
         }
+    }
+}
+
+/// A side, without what its content says.
+pub(crate) fn bare_side(version: &Version) -> Side {
+    let kind = match version.mode {
+        SYMLINK => SideKind::Symlink,
+        SUBMODULE => SideKind::Submodule,
+        _ => SideKind::Blob,
+    };
+    Side {
+        mode: format!("{:06o}", version.mode),
+        kind,
+        oid: version.oid.clone(),
+        size: None,
+        lines: 0,
+        binary: false,
+        target: None,
     }
 }
 

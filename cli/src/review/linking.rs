@@ -15,8 +15,10 @@ use crate::git::range::{self, Source};
 use crate::git::read::{Objects, ReadError};
 use crate::git::repository::{Repository, RepositoryError};
 use crate::link::assemble::{self, LinkError, Options};
+use crate::link::kept::Kept;
 use crate::output::Progress;
-use crate::process::Ending;
+use crate::process::{self, Ending};
+use crate::store::KeptLinks;
 
 /// What a person allows a link to cost; by default everything.
 #[derive(Debug, Clone, Copy, Default)]
@@ -73,7 +75,11 @@ pub fn link_range(
         let project = repository.project_config_in(objects, base)?;
         let n_files = history.diff.files.len() as u64;
         let progress = Progress::new(&context.out, "linking", n_files, "files", begun);
+        // Another program, or another git, may come to another result.
+        let kept = process::stamp(context)
+            .and_then(|stamp| KeptLinks::open(&repository.state_folder(), &stamp, base));
         let options = Options {
+            kept: kept.as_ref().map(|kept| kept as &dyn Kept),
             generated: &project.generated,
             max_lines: budget.max_lines,
             is_over: Some(&is_over),
@@ -81,7 +87,11 @@ pub fn link_range(
         };
         let linked = assemble::link(&history, plan, ledger, &source, &options);
         progress.end();
-        Ok(linked?)
+        let linked = linked?;
+        if let Some(kept) = kept {
+            kept.keep();
+        }
+        Ok(linked)
     };
     let linked = link();
     // Whatever was made on the way is gone by now.

@@ -25,6 +25,7 @@ mod keep;
 mod key;
 mod lease;
 mod ledger;
+mod links;
 mod merge;
 mod migrations;
 mod open;
@@ -49,6 +50,7 @@ pub use events::{Event, EventRow};
 pub use key::{FormKey, verify_form_signature, write_secret};
 pub use lease::{Held, Lease};
 pub use ledger::LedgerRow;
+pub use links::KeptLinks;
 pub use merge::{
     AttemptState, MergeAttemptRow, MergeRunRow, MergeStepRow, NewAttempt, PublicationRow, StepState,
 };
