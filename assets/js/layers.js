@@ -8,15 +8,14 @@ import { count } from './words.js';
 /** @typedef {import('./types.js').Decision} Decision */
 /** @typedef {import('./types.js').Item} Item */
 
-/** What each segment shares with others. @param {[string[], number[]][]} groups segments as distances */
-function ungroup(groups) {
-  /** @type {Map<number, string[]>} */
-  const out = new Map();
-  for (const [shared, steps] of groups) {
+/** What each segment shares with others. @param {[string[], number[]][]} groups segments as distances @param {number} n number of segments */
+function ungroup(groups, n) {
+  const group = new Uint32Array(n);
+  groups.forEach(([, steps], place) => {
     let segment = 0;
-    for (const step of steps) out.set(segment += step, shared);
-  }
-  return out;
+    for (const step of steps) group[segment += step] = place + 1;
+  });
+  return { get: (/** @type {number} */ segment) => (group[segment] ? groups[group[segment] - 1][0] : undefined) };
 }
 
 /**
@@ -32,7 +31,7 @@ export function makeModel(index) {
   }
   const rowNumber = new Map(index.rows.map((row, n) => [row.row, n]));
   const items = new Map(index.items.map((item) => [item.id, item]));
-  const must = ungroup(index.must_acknowledge), owners = ungroup(index.ambiguous_owners);
+  const must = ungroup(index.must_acknowledge, index.n_segments), owners = ungroup(index.ambiguous_owners, index.n_segments);
   /** @type {Map<string, Set<string>>} */
   const dependencies = new Map();
   for (const item of index.items) {
@@ -140,7 +139,10 @@ export function derive(model, drafts) {
     return item && !tags.includes('out-of-scope') && !model.declares(segment, item) ? [...tags, 'out-of-scope'] : tags;
   };
   /** @param {number} segment */
-  const tagsLeft = (segment) => tagsOf(segment).filter((tag) => !acknowledged.has(`${segment} ${tag}`));
+  const tagsLeft = (segment) => {
+    const tags = tagsOf(segment);
+    return acknowledged.size ? tags.filter((tag) => !acknowledged.has(`${segment} ${tag}`)) : tags;
+  };
   const open = { ambiguous: model.ambiguous.filter((s) => !choices.has(s)), unplanned: model.unplanned.filter((s) => !choices.has(s)) };
   const accepted = [...choices].filter(([, choice]) => choice.item === null).map(([segment]) => segment).sort((a, b) => a - b);
   const isWithdrawn = (/** @type {string} */ id) => bySubject.has(`request ${id}`);

@@ -1,7 +1,7 @@
 /** A long list of which only what is near the viewport is in the document, and is read at all. */
 
 /** Entries that are drawn and dropped together. */
-const BLOCK = 32;
+const BLOCK = 24;
 /** Pixels beyond the viewport that are drawn, and that are read. */
 const MARGIN = 500;
 const AHEAD = 2500;
@@ -88,7 +88,9 @@ export class List {
         this.paint();
       }
     }
-    this.paint();
+    // What is in view comes first, the rest with the next frame.
+    this.paint(0);
+    this.soon();
     if (focus) this.refocus(find(focus.key), focus.nth);
   }
 
@@ -175,11 +177,12 @@ export class List {
     return low;
   }
 
-  paint() {
+  /** @param {number} [margin] pixels beyond the viewport */
+  paint(margin = MARGIN) {
     if (this.blocks.length === 0) return;
     for (let round = 0; round < 4; round++) {
       const top = this.scroller.scrollTop, bottom = top + this.scroller.clientHeight;
-      const first = this.at(Math.max(0, top - MARGIN)), last = this.at(bottom + MARGIN);
+      const first = this.at(Math.max(0, top - margin)), last = this.at(bottom + margin);
       const near = new Set(this.blocks.slice(Math.max(0, first - 1), last + 2));
       for (const block of this.mounted) if (!near.has(block)) this.unmount(block);
       let isNew = false;

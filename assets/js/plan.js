@@ -96,7 +96,8 @@ function drawPlan() {
   rows[app.index.items.length].classList.add('first-special');
   items.replaceChildren(...rows);
   if (focused) items.querySelector(`[data-row="${focused}"]`)?.focus();
-  items.querySelector('.on')?.scrollIntoView({ block: 'nearest' });
+  // Together with the layout of the frame.
+  requestAnimationFrame(() => items.querySelector('.on')?.scrollIntoView({ block: 'nearest' }));
   const counts = $('counts');
   counts.replaceChildren();
   const { open } = app.derived;

@@ -166,12 +166,15 @@ function drawFinding(finding) {
   return node;
 }
 
+let drawnRow = '';
 function drawTalk() {
   const { index } = app;
   const item = app.model.items.get(app.row);
   part(pane, 'title').textContent = item ? `Conversation about ${app.row}` : `About ${rowName(app.row)}`;
   const notes = part(pane, 'notes');
-  const top = notes.scrollTop;
+  // To ask where it stands costs a layout, and another row begins at its top.
+  const top = drawnRow === app.row ? notes.scrollTop : 0;
+  drawnRow = app.row;
   notes.replaceChildren();
   if (item) {
     for (const one of index.problems.filter((problem) => problem.item === item.id)) notes.append(drawProblem(one));
@@ -185,7 +188,7 @@ function drawTalk() {
   } else {
     notes.append(el('p', 'empty', 'Questions and change requests belong to a plan item. Assign a change to an item to talk about it there.'));
   }
-  notes.scrollTop = top;
+  if (top) notes.scrollTop = top;
   drawComposer();
 }
 

@@ -68,7 +68,7 @@ pub struct PageLimits {
 
 impl Default for PageLimits {
     fn default() -> Self {
-        Self { whole_files: 2048, highlight: 32 }
+        Self { whole_files: 2048, highlight: 24 }
     }
 }
 

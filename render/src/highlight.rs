@@ -140,14 +140,14 @@ pub(crate) fn runs<'a>(
     for (step, wanted) in steps {
         let runs = match step {
             Step::Equal(line) => {
-                let runs = new.line(line, wanted, &mut classes);
+                // In the same state both sides go on as one.
+                if old.as_ref() == Some(&new) {
+                    old = None;
+                }
                 if let Some(state) = &mut old {
                     state.line(line, false, &mut classes);
-                    if *state == new {
-                        old = None;
-                    }
                 }
-                runs
+                new.line(line, wanted, &mut classes)
             }
             Step::Added(line) => {
                 if old.is_none() {

@@ -31,7 +31,8 @@ const run = (program, words, cwd = work) => execFileSync(program, words, { cwd, 
 const sample = path.join(work, 'sample.html');
 fs.writeFileSync(sample, run(SAMPLE, []));
 const damaged = path.join(work, 'damaged.html');
-fs.writeFileSync(damaged, fs.readFileSync(sample, 'utf8').replaceAll('Retry failed uploads with backoff', 'Retry failed uploads with backofF'));
+// Another letter in what a row shows.
+fs.writeFileSync(damaged, fs.readFileSync(sample, 'utf8').replace(/( id="row3-0"[^>]*>.{9})(.)/, (_, before, letter) => before + (letter === 'A' ? 'B' : 'A')));
 run(PROGRAM, ['demo', '--folder', 'demo']);
 const project = path.join(work, 'demo/tidepool');
 run(PROGRAM, ['render', '--site'], project);

@@ -27,6 +27,7 @@ mod link_random;
 mod link_world;
 mod merge;
 mod page;
+mod page_controls;
 mod page_corpora;
 mod page_hostile;
 mod plan;

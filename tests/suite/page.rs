@@ -14,10 +14,10 @@ use crate::support::browser::Browser;
 use crate::support::page::{assert_inert, read_all, ready, select};
 
 /// A folder with pages.
-struct Pages(TempDir);
+pub(crate) struct Pages(TempDir);
 
 impl Pages {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::Builder::new().prefix("codeboost-pages-").tempdir().unwrap())
     }
 
@@ -27,7 +27,7 @@ impl Pages {
         path
     }
 
-    fn page(&self, name: &str, review: &Review) -> PathBuf {
+    pub(crate) fn page(&self, name: &str, review: &Review) -> PathBuf {
         self.write(name, &html(review, true))
     }
 }
@@ -478,6 +478,69 @@ fn a_long_review_keeps_few_elements_and_is_searched_whole() {
     browser.wait_text("#hits-said", "hit");
     browser.keys(Key::Enter);
     browser.wait_text("#item-title", "Part 10 of the work");
+    browser.assert_quiet();
+}
+
+#[test]
+fn a_change_that_is_larger_than_a_part_is_read_along_and_decided_as_one() {
+    let Some(browser) = Browser::start() else { return };
+    let pages = Pages::new();
+    let lines = |n: u32| -> String { (0..n).map(|n| format!("line {n}\n")).collect() };
+    let mut builder = sample::Builder::new();
+    builder.item("P1", "Title", "Intent", &["a.txt"]);
+    builder.file("a.txt", Some("1\n"), Some("one\n"), &["P1"]);
+    builder.file("b.txt", None, Some(&lines(7_001)), &["stranger"]);
+    builder.file("c.txt", Some("1\n"), Some("one\n"), &["stranger"]);
+    let review = builder.finish();
+    let key = review.link.segments[2].key.clone();
+    browser.open(&pages.page("review.html", &review), "#unplanned");
+    ready(&browser);
+    browser.wait_text("#nth", "Change 1 of 3");
+    browser.click_text(".change button", "Accept as is");
+    browser.wait_text("#toast", "First look at all lines of this change");
+    // What is far from the viewport is not there.
+    assert!(browser.count("#code .r") < 200);
+
+    // A hit in the middle is found where it is, and the lines before it were not seen by that.
+    browser.keys("/");
+    browser.type_into("#query", "line 6543");
+    browser.wait_text("#hits-said", "1 hit");
+    browser.keys(Key::Enter);
+    browser.wait_for(
+        "[...document.querySelectorAll('#code .r')].some((row) => row.textContent.includes('line 6543') && row.dataset.n.includes('6544'))",
+    );
+    browser.wait_text("#where-path", "b.txt");
+    browser.wait_text("#unseen", "3 not seen");
+
+    // Numbers go on across parts, and no line is twice there or missing.
+    browser.js("window.found = new Set(); document.querySelector('#code').scrollTop = 0;", vec![]);
+    while browser.js_async(
+        "const code = document.querySelector('#code');\
+         const frame = () => new Promise((done) => requestAnimationFrame(done));\
+         for (let step = 0; step < 20; step++) {\
+           for (let n = 0; n < 3; n++) await frame();\
+           for (const row of code.querySelectorAll('.r.a'))\
+             if (row.textContent.includes('line ')) window.found.add(`${row.dataset.n.trim().split(/ +/)[0]} ${/line \\d+/.exec(row.textContent)[0]}`);\
+           if (code.scrollTop + code.clientHeight >= code.scrollHeight - 2) return false;\
+           code.scrollTop += code.clientHeight - 60;\
+         }\
+         return true;",
+        vec![],
+    ) == json!(true)
+    {}
+    let numbers = browser.js(
+        "return [window.found.size, [...window.found].filter((one) => { const [n, , line] = one.split(' '); return Number(n) !== Number(line) + 1; })];",
+        vec![],
+    );
+    assert_eq!(numbers, json!([7001, []]));
+    browser.wait_text("#unseen", "All seen");
+    select(&browser, "P1");
+    select(&browser, "unplanned");
+    browser.click_text(".change button", "Accept as is");
+    browser.wait_text("#counts", "2 unplanned");
+    let (path, _) = save(&browser);
+    let saved: serde_json::Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    assert_eq!(saved["decisions"][0]["key"], json!(key), "{saved}");
     browser.assert_quiet();
 }
 

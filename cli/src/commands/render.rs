@@ -59,7 +59,7 @@ pub struct RenderArgs {
     #[arg(long, value_name = "KIB")]
     whole_files: Option<u64>,
     /// MiB of source that is read for highlighting; 0 for none [default: page.highlight of the
-    /// configuration, 32]
+    /// configuration, 24]
     #[arg(long, value_name = "MIB")]
     highlight: Option<u64>,
     #[command(flatten)]

@@ -255,6 +255,13 @@ impl Browser {
         });
     }
 
+    /// Drags the first such element sideways.
+    pub(crate) fn drag(&self, css: &str, by: i64) {
+        let element = self.element(css);
+        let chain = self.driver.action_chain().drag_and_drop_element_by_offset(&element, by, 0);
+        self.runtime.block_on(chain.perform()).unwrap();
+    }
+
     /// Types into whatever has the focus; `Key` values can be part of it.
     pub(crate) fn keys(&self, keys: impl Into<TypingData>) {
         self.runtime.block_on(self.driver.action_chain().send_keys(keys).perform()).unwrap();
