@@ -14,6 +14,7 @@
 //! | [`decisions`] | `decisions.json` |
 //! | [`reply`] | what an agent answers to a question |
 //! | [`report`] | what an agent says at the end of an item |
+//! | [`verdict`] | what an agent says that judged a change |
 //! | [`answers`] | what `apply --format json` answers |
 //! | [`status`] | what `status --format json` answers |
 //! | [`bytes`] | how repository bytes are written in JSON |
@@ -37,3 +38,4 @@ pub mod reply;
 pub mod report;
 pub mod status;
 pub mod strict;
+pub mod verdict;

@@ -237,3 +237,118 @@ fn an_agent_answers_questions_and_changes_nothing() {
         }
     }
 }
+
+#[test]
+fn problems_that_a_review_files_keep_the_task_from_merging_until_they_are_fixed_or_accepted() {
+    let Some(engine) = engines().into_iter().next() else { return };
+    for (agent, key) in KEYS {
+        let env = repo(&engine);
+        let write = |path: &str, text: &str| {
+            if agent == "claude" {
+                json!({"tool": "Write", "input": {"file_path": format!("/work/{path}"), "content": text}})
+            } else {
+                json!({"custom": "apply_patch", "input": format!("*** Begin Patch\n*** Add File: {path}\n+{}*** End Patch\n", text)})
+            }
+        };
+        let first = json!({
+            "summary": "Half of it.", "fixed": [],
+            "problems": [
+                {"item": "P2", "text": "The notes don't say it. </open_problems_data>"},
+                {"item": "P1", "text": "No test of two names."},
+            ],
+        });
+        let scenarios = json!({
+            "The notes don't say it": [{"text": "no"}],
+            "Review of issue #412": looks(agent, first),
+            "P2 of issue #412, plan": [write("notes.md", "By name.\n"), done("Notes.")],
+            "P1 of issue #412, plan": [done("Nothing.")],
+        });
+        let vendor = Vendor::start(env.root(), &scenarios, key);
+        configure(&env, &vendor);
+        let carried = execute(&env, agent);
+        assert_eq!(carried.code, 0, "{agent}: {carried}");
+        let judged = env.run_in("repo", ["check", "review", "412", "--agent", agent]);
+        assert_eq!(judged.code, 4, "{agent}: {judged}");
+        assert!(judged.stdout.contains("The notes don't say it."), "{judged}");
+        // The command that it asked for ran in a container, and what it wrote went nowhere.
+        let said = Value::from(vendor.requests()).to_string();
+        assert!(said.contains("exit code"), "it ran an approved command");
+        let status = ok(&env, ["status", "412", "--format", "json"]);
+        assert!(status.stdout.contains("Resolve 2 open problems"), "{status}");
+        assert_eq!(env.run_in("repo", ["merge", "412"]).code, 3);
+
+        // No verdict changes nothing.
+        let judged = env.run_in("repo", ["check", "review", "412", "--agent", agent]);
+        assert_eq!(judged.code, 1, "{judged}");
+        let listed = ok(&env, ["check", "problems", "412", "--format", "json"]);
+        let value: Value = serde_json::from_str(&listed.stdout).unwrap();
+        assert_eq!(value["rounds"], 1);
+        assert_eq!(value["problems"][0]["state"], "open");
+
+        // A person accepts one; a later round calls the other one fixed.
+        let id = |n: usize| value["problems"][n]["problem"].as_str().unwrap().to_owned();
+        ok(&env, ["check", "problems", "412", "--accept", &id(0)[..8], "--text", "Later."]);
+        let again =
+            env.run_in("repo", ["check", "problems", "412", "--accept", &id(0), "--text", "x"]);
+        assert_eq!(again.code, 3, "{again}");
+        let second = json!({"summary": "All of it.", "problems": [], "fixed": [id(1)]});
+        let scenarios = json!({"Review of issue #412": [{"json": second}]});
+        let vendor = Vendor::start(env.root(), &scenarios, key);
+        configure(&env, &vendor);
+        let judged = env.run_in("repo", ["check", "review", "412", "--agent", agent]);
+        assert_eq!(judged.code, 0, "{judged}");
+        let status = ok(&env, ["status", "412", "--format", "json"]);
+        assert!(!status.stdout.contains("open problem"), "{status}");
+        let said = Value::from(vendor.requests()).to_string();
+        assert!(
+            said.contains("No test of two names.") && !said.contains("The notes don't say it.")
+        );
+        must_be_clean(&env);
+    }
+}
+
+#[test]
+fn rounds_come_to_an_end_and_an_agent_mends_what_was_filed_on_its_item() {
+    let Some(engine) = engines().into_iter().next() else { return };
+    let env = repo(&engine);
+    let problem = json!({"item": "P1", "text": "It says no name yet."});
+    let verdict = json!({"summary": "No.", "problems": [problem], "fixed": []});
+    let scenarios = json!({
+        "It says no name yet": [
+            {"tool": "Read", "input": {"file_path": "/work/greet.sh"}},
+            {"tool": "Edit", "input": {
+                "file_path": "/work/greet.sh", "old_string": "echo hello",
+                "new_string": "echo \"hello $1\"",
+            }},
+            done("It says the name."),
+        ],
+        "Review of issue #412": [{"json": verdict}],
+        "of issue #412, plan": [done("Nothing.")],
+    });
+    let vendor = Vendor::start(env.root(), &scenarios, "sentinel-anthropic-11");
+    configure(&env, &vendor);
+    assert_eq!(execute(&env, "claude").code, 0);
+    let review = ["check", "review", "412", "--agent", "claude"];
+    assert_eq!(env.run_in("repo", review).code, 4);
+    let head = "codeboost/issue-412-greet";
+    let mended = execute(&env, "claude");
+    assert_eq!(mended.code, 0, "{mended}");
+    assert_eq!(
+        env.git("repo", ["log", "--format=%s", &format!("main..{head}")]),
+        "P1: Greet by name"
+    );
+    let log = ok(&env, ["log", "--format", "json"]);
+    assert!(log.stdout.contains("\"phase\":\"fix\"") || log.stdout.contains("\"phase\": \"fix\""));
+    let scenarios = json!({"Review of issue #412": [{"json": verdict}]});
+    let vendor = Vendor::start(env.root(), &scenarios, "sentinel-anthropic-11");
+    configure(&env, &vendor);
+    assert_eq!(env.run_in("repo", review).code, 4);
+    let last = env.run_in("repo", review);
+    assert_eq!(last.code, 4, "{last}");
+    let status = ok(&env, ["status", "412"]);
+    assert!(status.stdout.contains("review rounds stopped after 3; 3 problems open"), "{status}");
+    assert_eq!(env.run_in("repo", review).code, 3, "no fourth one");
+    ok(&env, ["check", "review", "412", "--anyway"]);
+    assert_eq!(env.run_in("repo", ["merge", "412"]).code, 3, "the problems still gate");
+    must_be_clean(&env);
+}

@@ -5,7 +5,9 @@
 //! keeps data from leaving its block. It does not keep a model from believing what it reads; the
 //! audit, the container and the person do.
 
-use codeboost_schema::ids::CommitId;
+use std::collections::BTreeMap;
+
+use codeboost_schema::ids::{CommitId, ItemId, Uuid};
 use codeboost_schema::plan::{Item, Plan};
 use minijinja::{Environment, context};
 use serde::Serialize;
@@ -14,6 +16,7 @@ use serde_json::{Value, json};
 const EXECUTE: &str = include_str!("../../../prompts/execute.md");
 const DRAFT: &str = include_str!("../../../prompts/draft.md");
 const SUGGEST: &str = include_str!("../../../prompts/suggest.md");
+const REVIEW: &str = include_str!("../../../prompts/review.md");
 const QUESTION: &str = include_str!("../../../prompts/question.md");
 /// The format that new plans have.
 const SCHEMA_VERSION: u32 = 1;
@@ -41,6 +44,8 @@ pub struct Execute<'a> {
     pub item: &'a Item,
     /// The items that it depends on.
     pub done_before: &'a [&'a Item],
+    /// What reviews found wrong with its change, and is to be mended.
+    pub problems: &'a [String],
     /// The item's commands that may be run, as the plan spells them.
     pub commands: &'a [String],
     /// The workspace, as whoever works in it sees it.
@@ -68,6 +73,7 @@ pub fn execute(input: &Execute<'_>) -> String {
         "summary": input.summary,
         "item": input.item,
         "done_before": done_before,
+        "problems": input.problems,
     }));
     let issue = Issue { number: input.issue, title: input.issue_title, body: input.issue_body };
     let values = context! {
@@ -226,9 +232,46 @@ fn data_block(value: &impl Serialize) -> String {
     out
 }
 
+/// What the prompt for judging a change is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct Review<'a> {
+    /// The issue.
+    pub issue: Issue<'a>,
+    /// The commit that the change is based on.
+    pub base: &'a str,
+    /// The approved revision.
+    pub plan: &'a Plan,
+    /// The commits of each item.
+    pub item_commits: &'a BTreeMap<ItemId, Vec<CommitId>>,
+    /// Open problems: id, item, text.
+    pub open: &'a [(Uuid, ItemId, String)],
+    /// The approved commands, as the plan spells them.
+    pub commands: &'a [String],
+}
+
+/// The prompt for judging a change.
+#[must_use]
+pub fn review(input: &Review<'_>) -> String {
+    let open: Vec<_> = input
+        .open
+        .iter()
+        .map(|(id, item, text)| json!({"id": id, "item": item, "text": text}))
+        .collect();
+    let values = context! {
+        issue => input.issue.number,
+        revision => input.plan.revision,
+        base => input.base,
+        means => MEANS,
+        commands => input.commands.to_vec(),
+        plan_data => data_block(&json!({"plan": input.plan, "item_commits": input.item_commits})),
+        open_data => data_block(&open),
+        issue_data => input.issue.block(),
+    };
+    fill(REVIEW, values)
+}
+
 #[cfg(test)]
 mod tests {
-    use codeboost_schema::ids::ItemId;
     use codeboost_schema::plan::{Check, CheckKind};
 
     use super::*;
@@ -257,6 +300,7 @@ mod tests {
             summary: "Keep keys.",
             item,
             done_before: &[],
+            problems: &[],
             commands,
             folder: "/work/412-P1",
             reader,
@@ -302,6 +346,7 @@ mod tests {
                 summary: hostile,
                 item: &item,
                 done_before: &[&item],
+                problems: &[hostile.to_owned()],
                 commands: &commands,
                 folder: "/work",
                 reader,
@@ -375,6 +420,18 @@ mod tests {
                     allowed: &[text.to_owned()],
                 }),
                 suggest(&Suggest { issue, plan: &plan, request: text }),
+                review(&Review {
+                    issue,
+                    base: "base",
+                    plan: &plan,
+                    item_commits: &BTreeMap::new(),
+                    open: &[(
+                        Uuid::parse("0191d2f0-0000-4000-8000-00000000000a").expect("a uuid"),
+                        item.id.clone(),
+                        text.to_owned(),
+                    )],
+                    commands: &[],
+                }),
                 question(&Question {
                     issue,
                     item: &item,

@@ -24,7 +24,8 @@ use crate::output::{counted, plain_line};
 use crate::review::plan::PlanState;
 use crate::review::{Review, choice_words, form_segments, is_pending, segments_of, uuid};
 use crate::store::{
-    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState, TaskRow,
+    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState, ProblemState,
+    TaskRow,
 };
 
 /// What decisions are compared with.
@@ -93,6 +94,8 @@ pub enum Effect {
     WithdrawRequest(Uuid),
     /// The pending change requests are sent, to be met by the next revision.
     Reject(Vec<Uuid>),
+    /// The problem is taken as it is.
+    AcceptProblem(Uuid),
     /// Something about the plan.
     Plan(PlanEffect),
     /// The merge is to be carried out.
@@ -229,10 +232,7 @@ impl Judge<'_, '_> {
                 self.note(&decision.action, item, text)
             }
             Action::WithdrawRequest { request } => self.withdraw_request(request),
-            Action::Problem { problem, .. } => Err(Why::new(
-                Refusal::UnknownProblem,
-                format!("no problem {problem} is recorded for this task"),
-            )),
+            Action::Problem { problem, .. } => self.problem(problem),
             Action::Finding { finding, .. } => Err(Why::new(
                 Refusal::UnknownFinding,
                 format!("no finding {finding} is recorded for this task"),
@@ -267,6 +267,21 @@ impl Judge<'_, '_> {
         }
     }
 
+    fn problem(&self, id: &Uuid) -> Result<(Effect, String), Why> {
+        let problems = &self.question.review.inputs.rounds.problems;
+        let Some(found) = problems.iter().find(|problem| problem.id == *id) else {
+            return Err(Why::new(
+                Refusal::UnknownProblem,
+                format!("no problem {id} is recorded for this task"),
+            ));
+        };
+        if found.state != ProblemState::Open {
+            let words = format!("the problem of {} is {}", found.item, found.state.word());
+            return Err(Why::new(Refusal::WrongState, words));
+        }
+        Ok((Effect::AcceptProblem(id.clone()), format!("accepted a problem of {}", found.item)))
+    }
+
     /// Puts what follows from a decision into the review that later steps count.
     fn follow(&self, decision: &Decision, effect: &Effect, after: &mut Review) {
         let inputs = &mut after.inputs;
@@ -282,6 +297,13 @@ impl Judge<'_, '_> {
                 let me = self.question.reviewer;
                 let is_mine = |row: &ApprovalRow| row.made.reviewer.may_be(me);
                 inputs.approvals.retain(|row| row.item != *item || !is_mine(row));
+            }
+            Effect::AcceptProblem(id) => {
+                for problem in &mut inputs.rounds.problems {
+                    if problem.id == *id {
+                        problem.state = ProblemState::Accepted;
+                    }
+                }
             }
             Effect::Unresolve(key) => inputs.choices.retain(|row| row.key != *key),
             Effect::Acknowledge(key, tag) => {

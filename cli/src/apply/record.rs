@@ -88,6 +88,8 @@ fn follow(
             }
             tx.put_errand(on, id, "reject")
         }
+        // The decision itself says it.
+        Effect::AcceptProblem(_) => Ok(()),
         Effect::Plan(effect) => follow_plan(tx, on, effect),
         Effect::Merge => tx.put_errand(on, id, "merge"),
     }

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use codeboost_render::model;
-use codeboost_schema::ids::CommitId;
+use codeboost_schema::ids::{CommitId, ItemId};
 use codeboost_schema::ledger::{Ledger, Origin};
 use codeboost_schema::link::{Link, Side, SideKind};
 use codeboost_schema::plan::Plan;
@@ -26,7 +26,9 @@ use crate::context::time_text;
 use crate::gate::{self, Blocker, Target, Tests};
 use crate::git::read::{Objects, ReadError};
 use crate::review::{Explained, ItemState, Review, by};
-use crate::store::{LedgerRow, MergeRunRow, NoteKind, NoteRow, NoteState, StepState};
+use crate::store::{
+    LedgerRow, MergeRunRow, NoteKind, NoteRow, NoteState, ProblemRow, RoundRow, StepState,
+};
 
 /// Name and version of the program that makes a page.
 pub const GENERATOR: &str = concat!("codeboost ", env!("CARGO_PKG_VERSION"));
@@ -97,7 +99,7 @@ pub fn page_of_task(
         choices: choices(review),
         acknowledgements: acknowledgements(review),
         notes: inputs.notes.iter().filter_map(|row| note(review, row)).collect(),
-        problems: Vec::new(),
+        problems: inputs.rounds.problems.iter().map(problem).collect(),
         findings: Vec::new(),
         blockers: review.blockers.iter().map(blocker).collect(),
         task: Some(model::Task {
@@ -287,7 +289,28 @@ fn item(
             .map(|(row, _)| by(&row.made.reviewer, &row.made.at))
             .collect(),
         tests: tests(&state.tests),
-        ai_review: model::AiReview::NotRun,
+        ai_review: ai_review(review, &state.item),
+    }
+}
+
+/// What the last round says of an item; nothing when it looked at another head.
+fn ai_review(review: &Review, item: &ItemId) -> model::AiReview {
+    let inputs = &review.inputs;
+    let is_now = |round: &RoundRow| round.head_commit_id == inputs.link.head;
+    match (review.open_problems(item), inputs.rounds.rounds.last()) {
+        (0, Some(round)) if is_now(round) => model::AiReview::NoneOpen,
+        (0, _) => model::AiReview::NotRun,
+        (n, _) => model::AiReview::Open(n),
+    }
+}
+
+fn problem(row: &ProblemRow) -> model::Problem {
+    model::Problem {
+        id: row.id.to_string(),
+        item: row.item.clone(),
+        state: row.state.word().to_owned(),
+        text: row.text.clone(),
+        source: row.source.clone(),
     }
 }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::agent::invoke::Host;
 use crate::commands::item::parse_item;
 use crate::commands::plan::confirm;
-use crate::commands::{approved_plan, open};
+use crate::commands::{approved_plan, open, rounds};
 use crate::config::{Config, EvidenceSource};
 use crate::context::Context;
 use crate::error::{Error, Result};
@@ -62,6 +62,18 @@ enum Sub {
         #[arg(long)]
         yes: bool,
     },
+    /// Let an agent judge a change by its plan: one round, of three at most
+    ///
+    /// It reads the project with the change, in a container, can run the plan's approved commands,
+    /// and changes nothing. Each problem that it files keeps the task from merging until a later
+    /// round says that it is fixed, or a person accepts it.
+    ///
+    /// Example: codeboost check review 412 --agent claude
+    Review(rounds::ReviewArgs),
+    /// List the problems that reviews filed, or accept one
+    ///
+    /// Example: codeboost check problems 412
+    Problems(rounds::ProblemsArgs),
     /// List the commands of the plan's items with what they came to on the task's head
     ///
     /// Example: codeboost check list 412
@@ -98,6 +110,8 @@ pub(crate) fn run(context: &Context, args: &CheckArgs) -> Result {
     match &args.what {
         Sub::Run(args) => run_checks(context, args),
         Sub::Approve { issue, yes } => approve(context, *issue, *yes),
+        Sub::Review(args) => rounds::review(context, args),
+        Sub::Problems(args) => rounds::problems(context, args),
         Sub::List { issue } => list(context, *issue),
     }
 }

@@ -36,6 +36,7 @@ pub mod plan;
 pub mod publish;
 pub mod render;
 pub mod review;
+mod rounds;
 pub mod run;
 mod site;
 pub mod state;

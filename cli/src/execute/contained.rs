@@ -109,15 +109,21 @@ pub fn run(
     }
     item::settle(site, lease, plan)?;
     give_up_own(site, lease, plan, agent.vendor)?;
+    let mut to_mend = item::open_problems(site.store, task.id)?;
     loop {
         let task = item::read_task(site.store, lease)?;
         let done = item::done_items(site, &task)?;
-        let mut left = plan.items.iter().filter(|item| !done.contains_key(&item.id)).peekable();
+        let is_left = |item: &&Item| !done.contains_key(&item.id) || to_mend.contains_key(&item.id);
+        let mut left = plan.items.iter().filter(is_left).peekable();
         let Some(first) = left.peek().copied() else { return Ok(Carried::Whole) };
         // Where none is ready the first one says what it lacks.
         let is_ready = |item: &&Item| item.depends_on.iter().all(|id| done.contains_key(id));
         let next = left.find(is_ready).unwrap_or(first);
-        let one = One { site, lease, plan, agent, owner: &owner, item: next, out_of_scope };
+        let phase = match to_mend.remove(&next.id) {
+            Some(_) if done.contains_key(&next.id) => Phase::Fix,
+            _ => Phase::Execute,
+        };
+        let one = One { site, lease, plan, agent, owner: &owner, item: next, phase, out_of_scope };
         if let Some(stop) = one.carry_out(&mut tell)? {
             return Ok(stop);
         }
@@ -155,6 +161,7 @@ struct One<'a> {
     agent: &'a Contained<'a>,
     owner: &'a Owner,
     item: &'a Item,
+    phase: Phase,
     out_of_scope: OutOfScope,
 }
 
@@ -234,7 +241,7 @@ impl One<'_> {
         let ask = Ask {
             vendor: agent.vendor,
             signed_in: agent.signed_in,
-            phase: Phase::Execute,
+            phase: self.phase,
             prompt: &prompt,
             schema: &schema_for_tools(report::SCHEMA),
             commands: &commands,
@@ -246,7 +253,7 @@ impl One<'_> {
             .clone()
             .and_then(|answered| Report::read(&answered.answer).map_err(Failure::Malformed));
         let about = About {
-            phase: Phase::Execute,
+            phase: self.phase,
             item: Some(id),
             revision: Some(plan.revision),
             comments: &[],

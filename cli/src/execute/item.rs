@@ -46,7 +46,7 @@ use crate::process::crash_point;
 use crate::sandbox::SandboxError;
 use crate::stage::{self, FileError};
 use crate::store::{
-    Lease, NewWorkspace, Store, StoreError, TaskRow, Worker, WorkspaceRow, WorkspaceState,
+    Lease, NewWorkspace, Rounds, Store, StoreError, TaskRow, Worker, WorkspaceRow, WorkspaceState,
 };
 use crate::task::{Actor, TaskState};
 
@@ -463,6 +463,21 @@ pub fn begin(
     })
 }
 
+/// The texts of the problems that are open, by item.
+pub(super) fn open_problems(
+    store: &Store<'_>,
+    task: crate::task::TaskId,
+) -> Result<BTreeMap<ItemId, Vec<String>>, StoreError> {
+    // Whoever accepted one, it is not to be mended.
+    let rounds =
+        store.read(|tx| Rounds::replay(&tx.events(Some(task))?, &tx.decisions(task)?, |_| true))?;
+    let mut open: BTreeMap<ItemId, Vec<String>> = BTreeMap::new();
+    for problem in rounds.open() {
+        open.entry(problem.item.clone()).or_default().push(problem.text.clone());
+    }
+    Ok(open)
+}
+
 /// Makes the clone and the prompt file.
 fn make(
     site: Site<'_>,
@@ -484,6 +499,7 @@ fn make(
         .filter(|check| tokenize(&check.text).is_ok_and(|argv| allowed.contains(&argv)))
         .map(|check| check.text.clone())
         .collect();
+    let problems = open_problems(store, task.id)?.remove(&item.id).unwrap_or_default();
     let done_before: Vec<&Item> =
         plan.items.iter().filter(|other| item.depends_on.contains(&other.id)).collect();
     let text = prompt::execute(&prompt::Execute {
@@ -494,6 +510,7 @@ fn make(
         summary: &plan.summary,
         item,
         done_before: &done_before,
+        problems: &problems,
         commands: &commands,
         folder: &match reader {
             prompt::Reader::Anyone => clone.folder.to_string_lossy(),

@@ -36,7 +36,7 @@ use crate::approval::since::{self, SinceFile};
 use crate::config::EvidenceSource;
 use crate::gate::{self, Blocker, CheckResult, Facts, ItemFacts, Tests, Tip};
 use crate::store::{
-    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState, TaskRow,
+    AcknowledgementRow, ApprovalRow, ChoiceRow, Made, NoteKind, NoteRow, NoteState, Rounds, TaskRow,
 };
 
 /// All that a review is judged from.
@@ -60,6 +60,8 @@ pub struct Inputs {
     pub notes: Vec<NoteRow>,
     /// Rejections that sent change requests, oldest first.
     pub rejections: Vec<Made>,
+    /// Review rounds and their problems.
+    pub rounds: Rounds,
     /// Evidence of checks, oldest first.
     pub checks: Vec<CheckResult>,
     /// Where evidence counts.
@@ -139,6 +141,13 @@ impl Review {
         this
     }
 
+    /// How many problems of an item are open.
+    #[must_use]
+    pub fn open_problems(&self, item: &ItemId) -> u32 {
+        let open = self.inputs.rounds.open().filter(|problem| problem.item == *item);
+        u32::try_from(open.count()).unwrap_or(u32::MAX)
+    }
+
     fn facts(&self) -> Facts {
         let Inputs { task, link, notes, .. } = &self.inputs;
         let undecided = |place: &Place| {
@@ -160,7 +169,7 @@ impl Review {
                     item: state.item.clone(),
                     approval: state.state,
                     tests: state.tests.clone(),
-                    open_problems: 0,
+                    open_problems: self.open_problems(&state.item),
                     pending_requests: pending(&state.item),
                 })
                 .collect(),

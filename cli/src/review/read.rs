@@ -217,6 +217,7 @@ pub(super) fn judge(
         acknowledgements: sources.acknowledgements.clone(),
         notes: sources.notes.clone(),
         rejections: sources.rejections.clone(),
+        rounds: sources.rounds.clone(),
         checks: sources.checks.clone(),
         cmd_evidence: sources.cmd_evidence.clone(),
         policy: sources.policy.clone(),

@@ -59,6 +59,7 @@ pub(crate) fn review(sample: &Sample) -> Review {
         acknowledgements: Vec::new(),
         notes: Vec::new(),
         rejections: Vec::new(),
+        rounds: crate::store::Rounds::default(),
         checks: checks.collect(),
         cmd_evidence: BTreeSet::from([EvidenceSource::Host]),
         policy: Policy::default(),

@@ -19,7 +19,7 @@ use crate::review::read::{Loaded, ReviewError, judge, policy_of};
 use crate::review::uuid;
 use crate::store::{
     AcknowledgementRow, ApprovalRow, Cache, ChoiceRow, LedgerRow, Made, MergeRunRow, NoteRow,
-    Store, TaskRow,
+    ReadTx, Rounds, Store, StoreError, TaskRow,
 };
 
 /// Everything that a review is made from but the objects, which its commits name.
@@ -47,6 +47,8 @@ pub struct Sources {
     pub notes: Vec<NoteRow>,
     /// Rejections that sent change requests, oldest first.
     pub rejections: Vec<Made>,
+    /// Review rounds and their problems.
+    pub rounds: Rounds,
     /// Evidence of checks, oldest first.
     pub checks: Vec<CheckResult>,
     /// Where evidence counts.
@@ -110,6 +112,7 @@ impl Sources {
                     .filter(|errand| errand.kind == "reject")
                     .map(|errand| errand.made)
                     .collect(),
+                rounds: rounds(tx, task, &policy_of(&config))?,
                 checks: Vec::new(),
                 cmd_evidence: config.cmd_evidence.clone(),
                 policy: policy_of(&config),
@@ -150,6 +153,23 @@ impl Sources {
     pub fn ledger(&self) -> Ledger {
         ledger_of(&self.ledger)
     }
+}
+
+/// Whose decisions count in a repository.
+///
+/// # Errors
+/// [`ReviewError`] when the configuration can't be read.
+pub fn policy_of_repository(repository: &Repository<'_>) -> Result<Policy, ReviewError> {
+    Ok(policy_of(&repository.config()?))
+}
+
+/// The review rounds of a task, with what people who count say of their problems.
+///
+/// # Errors
+/// [`StoreError`] when they can't be read whole.
+pub fn rounds(tx: &ReadTx<'_>, task: &TaskRow, policy: &Policy) -> Result<Rounds, StoreError> {
+    let (events, decisions) = (tx.events(Some(task.id))?, tx.decisions(task.id)?);
+    Rounds::replay(&events, &decisions, |row| policy.counts(&row.made.reviewer))
 }
 
 /// The ledger of these rows.

@@ -32,6 +32,7 @@ mod open;
 mod plans;
 mod rebases;
 mod review;
+mod rounds;
 mod stages;
 mod suggestions;
 mod tasks;
@@ -61,6 +62,7 @@ pub use review::{
     AcknowledgementRow, ApprovalRow, ChoiceRow, DecisionRow, ErrandRow, Made, NewApproval,
     NoteKind, NoteRow, NoteState, Occasion,
 };
+pub use rounds::{ProblemRow, ProblemState, RoundRow, Rounds};
 pub use stages::StageRow;
 pub use suggestions::{RequestRow, RequestState, SuggestionRow, SuggestionState, Taken};
 pub use tasks::{IssueRow, NewTask, TaskRow, short_ref};

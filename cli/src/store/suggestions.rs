@@ -437,7 +437,8 @@ impl WriteTx<'_> {
     }
 }
 
-fn random_id() -> Uuid {
+/// A new name.
+pub(super) fn random_id() -> Uuid {
     let text = uuid::Uuid::new_v4().hyphenated().to_string();
     Uuid::parse(&text).expect("the hyphenated form is that of a Uuid")
 }
