@@ -16,6 +16,7 @@ pub mod stage;
 // Rules.
 pub mod approval;
 pub mod gate;
+pub mod github;
 pub mod ledger;
 pub mod link;
 pub mod plan;

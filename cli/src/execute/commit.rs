@@ -117,7 +117,7 @@ fn neutral_title(title: &str) -> String {
         .map(|c| if c.is_whitespace() { ' ' } else { c })
         .filter(|c| output::plain(c.encode_utf8(&mut [0; 4])) == c.to_string())
         .collect();
-    crate::forge::text::neutral_line(&visible, 200)
+    crate::github::text::neutral_line(&visible, 200)
 }
 
 /// Writes the contents that are new as blobs.

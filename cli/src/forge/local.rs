@@ -18,7 +18,7 @@ use codeboost_schema::ids::CommitId;
 use crate::config::HeadAfter;
 use crate::context::Context;
 use crate::forge::issue_file::IssueFile;
-use crate::forge::mention::{IssueHome, names_issue};
+use crate::github::mention::{IssueHome, names_issue};
 use crate::forge::{
     AlreadyFixed, Finding, FixQuestion, Forge, ForgeError, Guard, Landing, RequiredChecks, Tips,
 };

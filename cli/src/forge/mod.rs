@@ -7,10 +7,8 @@
 
 pub mod issue_file;
 pub mod local;
-pub mod mention;
 #[cfg(test)]
 pub(crate) mod testing;
-pub mod text;
 
 use std::collections::BTreeSet;
 use std::fmt;

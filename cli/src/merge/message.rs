@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use codeboost_schema::plan::Plan;
 
 use crate::config::MergeMethod;
-use crate::forge::text::neutral_line;
+use crate::github::text::neutral_line;
 
 /// Longest first line, in characters.
 const MAX_SUBJECT: usize = 100;

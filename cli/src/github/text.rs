@@ -61,10 +61,47 @@ pub fn neutral_line(text: &str, max_chars: usize) -> String {
     cut
 }
 
+/// [`neutral`], with nothing that could be one of our markers or begin a comment of HTML.
+#[must_use]
+pub fn quiet(text: &str) -> String {
+    neutral(text).replace("<!--", "<!\u{2011}\u{2011}")
+}
+
+/// [`neutral_line`] that reads the same as Markdown: nothing in it is markup, HTML or a link.
+#[must_use]
+pub fn markdown_line(text: &str, max_chars: usize) -> String {
+    let mut out = String::new();
+    for c in neutral_line(text, max_chars).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '`' | '*' | '_' | '[' | ']' | '(' | ')' | '!' | '~' | '|' | '#' | '$' => {
+                out.push('\\');
+                out.push(c);
+            }
+            // An address is made a link wherever it stands.
+            ':' => out.push_str("&#58;"),
+            c => out.push(c),
+        }
+    }
+    // `www.` is made a link too.
+    out.replace("www.", "www&#46;")
+}
+
+/// `text` in a fence that nothing in it can end, quieted.
+#[must_use]
+pub fn fenced(info: &str, text: &str) -> String {
+    let text = quiet(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest.max(2) + 1);
+    format!("{fence}{info}\n{}\n{fence}", text.trim_end_matches('\n'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::forge::mention::names_issue;
+    use crate::github::mention::names_issue;
 
     #[test]
     fn what_would_act_reads_the_same_and_does_not() {
@@ -94,5 +131,20 @@ mod tests {
         assert_eq!(neutral_line("a\r\nPlan-Item: P9\u{1b}[31m", 80), "a Plan-Item: P9 [31m");
         assert_eq!(neutral_line("äöüß", 3), "äö…");
         assert_eq!(neutral_line("a b c", 3), "a…");
+    }
+
+    #[test]
+    fn no_line_is_markup_and_no_fence_ends_early() {
+        let line = markdown_line("<b>x</b> [a](http://b) `c` **d** www.e.f\n# g", 200);
+        assert_eq!(
+            line,
+            "&lt;b&gt;x&lt;/b&gt; \\[a\\]\\(http&#58;//b\\) \\`c\\` \\*\\*d\\*\\* www&#46;e.f \\# g"
+        );
+        let fence = fenced("yaml", "a\n````\nFixes #7 <!-- codeboost:plan:end -->\n");
+        assert_eq!(
+            fence,
+            "`````yaml\na\n````\nFixes ＃7 <!\u{2011}\u{2011} codeboost:plan:end -->\n`````"
+        );
+        assert_eq!(fenced("", ""), "```\n\n```");
     }
 }
