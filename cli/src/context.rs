@@ -6,8 +6,10 @@
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::output::Output;
 
@@ -17,6 +19,8 @@ pub struct Context {
     cwd: PathBuf,
     env: BTreeMap<OsString, OsString>,
     fixed_now: Option<Timestamp>,
+    /// How far pauses have moved the fixed clock, in milliseconds.
+    paused: AtomicU64,
     /// Where results and messages go.
     pub out: Output,
 }
@@ -35,7 +39,7 @@ impl Context {
             .get(OsStr::new(NOW))
             .and_then(|text| text.to_str())
             .and_then(|text| text.parse().ok());
-        Self { cwd, env, fixed_now, out }
+        Self { cwd, env, fixed_now, paused: AtomicU64::new(0), out }
     }
 
     /// The folder that the command was started in.
@@ -66,7 +70,19 @@ impl Context {
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
     #[must_use]
     pub fn now(&self) -> Timestamp {
-        self.fixed_now.unwrap_or_else(Timestamp::now)
+        let Some(fixed) = self.fixed_now else { return Timestamp::now() };
+        let paused = self.paused.load(Ordering::Relaxed);
+        let paused = SignedDuration::from_millis(i64::try_from(paused).unwrap_or(i64::MAX));
+        fixed.checked_add(paused).unwrap_or(fixed)
+    }
+
+    /// Waits. A fixed clock goes on by that time at once instead.
+    pub fn pause(&self, time: Duration) {
+        if self.fixed_now.is_none() {
+            std::thread::sleep(time);
+        }
+        let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        self.paused.fetch_add(millis, Ordering::Relaxed);
     }
 
     /// Now, as RFC 3339 in UTC with whole seconds: `2026-11-30T12:00:00Z`.

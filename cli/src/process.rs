@@ -85,8 +85,34 @@ const DRAIN: Duration = Duration::from_secs(1);
 ///
 /// # Errors
 /// When it can't be started or waited for.
-pub fn run(mut command: Command, stdin: Option<&[u8]>, limits: Limits) -> io::Result<Ended> {
+pub fn run(command: Command, stdin: Option<&[u8]>, limits: Limits) -> io::Result<Ended> {
     let has_group = !(io::stdin().is_terminal() || io::stderr().is_terminal());
+    run_with(command, stdin, limits, has_group, None)
+}
+
+/// As [`run`], always in a process group of its own, for a program that asks nobody anything.
+///
+/// When this process is told to end (Ctrl+C, `kill`), the program is ended first, and the error is
+/// [`io::ErrorKind::Interrupted`].
+///
+/// # Errors
+/// When it can't be started or waited for, or when this process is told to end.
+pub fn run_in_group(
+    command: Command,
+    stdin: Option<&[u8]>,
+    limits: Limits,
+    ending: &Ending,
+) -> io::Result<Ended> {
+    run_with(command, stdin, limits, true, Some(ending))
+}
+
+fn run_with(
+    mut command: Command,
+    stdin: Option<&[u8]>,
+    limits: Limits,
+    has_group: bool,
+    ending: Option<&Ending>,
+) -> io::Result<Ended> {
     if has_group {
         command.process_group(0);
     }
@@ -103,13 +129,23 @@ pub fn run(mut command: Command, stdin: Option<&[u8]>, limits: Limits) -> io::Re
     }
     let stdout = child.stdout.take().map(|pipe| collect(pipe, limits.max_output_bytes));
     let stderr = child.stderr.take().map(|pipe| collect(pipe, limits.max_output_bytes));
-    let status = wait_until(&mut child, after(started, limits.deadline))?;
+    let until = after(started, limits.deadline);
+    let mut status = None;
+    let is_told = || ending.is_some_and(Ending::is_told);
+    while status.is_none() && Instant::now() < until && !is_told() {
+        let soon = Instant::now() + Duration::from_millis(50);
+        let next = if ending.is_some() { soon.min(until) } else { until };
+        status = wait_until(&mut child, next)?;
+    }
     let (status, timed_out) = match status {
         Some(status) => (status, false),
         None => (end(&mut child, has_group)?, true),
     };
     let (stdout, stdout_cut) = gather(stdout);
     let (stderr, stderr_cut) = gather(stderr);
+    if timed_out && is_told() {
+        return Err(io::Error::new(io::ErrorKind::Interrupted, "told to end"));
+    }
     Ok(Ended { code: status.code(), timed_out, stdout, stderr, cut: stdout_cut || stderr_cut })
 }
 

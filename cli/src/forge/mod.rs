@@ -5,6 +5,7 @@
 //! [`Forge::land`] and [`Forge::push_head`], and what these report is never taken for the truth;
 //! whoever calls them reads back.
 
+pub mod gh;
 pub mod issue_file;
 pub mod local;
 #[cfg(test)]
