@@ -130,6 +130,13 @@ pub enum Command {
     ///
     /// Example: codeboost init
     Init(commands::init::InitArgs),
+    /// Rank the open issues of GitHub, and say whose words are trusted
+    ///
+    /// Points come from labels, reactions, comments and age, and each says why it is there. Where
+    /// GitHub can't be asked, the issues that were read last are shown, and that they are old.
+    ///
+    /// Example: codeboost issues
+    Issues(commands::issues::IssuesArgs),
     /// Carry out one item with whatever agent or tool you like
     Item(commands::item::ItemArgs),
     /// Show or export the keys that sign approval forms

@@ -39,6 +39,8 @@ pub struct Config {
     pub remote: Option<String>,
     /// How many seconds the remote may take for one answer, its hooks included; 1 or more.
     pub remote_timeout: u64,
+    /// The repository on GitHub, `owner/name`; `None`: the one that the remote's address names.
+    pub github: Option<String>,
     /// Who may approve, and how many have to.
     pub reviewers: Reviewers,
     /// Where the keys of reviewers stand.
@@ -215,6 +217,7 @@ struct Part {
     forge: Option<ForgeKind>,
     remote: Option<String>,
     remote_timeout: Option<u64>,
+    github: Option<String>,
     reviewers: ReviewersPart,
     allowed_signers: Option<AllowedSignersPart>,
     keys: Option<Vec<AcceptedKey>>,
@@ -346,6 +349,7 @@ impl Config {
             forge: mine.forge.or(user.forge).unwrap_or_default(),
             remote: mine.remote.or(user.remote),
             remote_timeout: mine.remote_timeout.or(user.remote_timeout).unwrap_or(120),
+            github: mine.github.or(user.github),
             reviewers: Reviewers {
                 signatures: signatures || required > 1 || !names.is_empty(),
                 required,
@@ -408,6 +412,13 @@ fn read_part(path: &Path) -> Result<Part, ConfigError> {
 fn check(part: &Part) -> Result<(), String> {
     if part.remote_timeout.is_some_and(|seconds| !(1..=MAX_TIMEOUT).contains(&seconds)) {
         return Err(format!("remote_timeout: from 1 to {MAX_TIMEOUT} seconds"));
+    }
+    if part
+        .github
+        .as_ref()
+        .is_some_and(|name| name.split('/').filter(|s| !s.is_empty()).count() != 2)
+    {
+        return Err("github: not OWNER/NAME".into());
     }
     if part.reviewers.required.is_some_and(|n| !(1..=MAX_REVIEWERS).contains(&n)) {
         return Err(format!("reviewers.required: from 1 to {MAX_REVIEWERS}"));

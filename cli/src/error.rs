@@ -15,6 +15,7 @@ use crate::execute::item::ItemError;
 use crate::execute::workspace::CloneError;
 use crate::exit_code;
 use crate::forge::ForgeError;
+use crate::forge::gh::GhError;
 use crate::forge::issue_file::IssueFileError;
 use crate::git::identity::IdentityError;
 use crate::git::read::{Absence, ReadError};
@@ -252,12 +253,28 @@ impl From<ForgeError> for Error {
         match error {
             ForgeError::Remote(error) => error.into(),
             ForgeError::Git(error) => error.into(),
+            ForgeError::Gh(error) => error.into(),
             ForgeError::NoBase { .. } => {
                 Self::from_error(&error).hint("push the base there, or bind the task to another")
             }
             ForgeError::NotABranch(_) => Self::from_error(&error)
                 .hint("a merge moves a branch: add the task again with a branch as its base"),
             ForgeError::NotAllowed { what, hint } => Self::not_allowed(what).hint(hint),
+        }
+    }
+}
+
+impl From<GhError> for Error {
+    fn from(error: GhError) -> Self {
+        let this = Self::from_error(&error);
+        match error {
+            GhError::Missing => this.hint("install it: https://cli.github.com"),
+            GhError::NotSignedIn => this.hint("gh auth login, or set GH_TOKEN"),
+            GhError::Refused { status: 401, .. } => this.hint("gh auth login, or set GH_TOKEN"),
+            GhError::Refused { status: 404, .. } => {
+                this.hint("see that the account may read the repository: gh auth status")
+            }
+            GhError::Refused { .. } | GhError::Unknown(_) => this.hint("run it again"),
         }
     }
 }

@@ -12,6 +12,8 @@ use crate::script;
 pub struct Site {
     /// Name of the repository, for people.
     pub repository: String,
+    /// The open issues of GitHub; `None` where the forge has no list of them.
+    pub issues: Option<Issues>,
     /// The newest task of each issue, by issue.
     pub tasks: Vec<TaskRow>,
     /// What `doctor` found.
@@ -22,6 +24,42 @@ pub struct Site {
     pub rendered_at: String,
     /// Name and version of the program.
     pub generator: String,
+}
+
+/// Open issues, as they were read last.
+#[derive(Debug, Clone, Serialize)]
+pub struct Issues {
+    /// `fresh`, `stale` or `unavailable`.
+    pub state: &'static str,
+    /// `owner/name`.
+    pub repository: String,
+    /// RFC 3339 UTC; `None` when they were never read.
+    pub taken_at: Option<String>,
+    /// Why they are not fresh.
+    pub why: Option<String>,
+    /// Which first.
+    pub rows: Vec<IssueRow>,
+    /// How many more there are.
+    pub more: usize,
+}
+
+/// One open issue.
+#[derive(Debug, Clone, Serialize)]
+pub struct IssueRow {
+    /// Its number.
+    pub number: u64,
+    /// Its title.
+    pub title: String,
+    /// Its points.
+    pub score: u64,
+    /// Where they come from.
+    pub reasons: Vec<String>,
+    /// Whether its words may be followed.
+    pub trusted: bool,
+    /// One word for that.
+    pub trust: String,
+    /// Why not; `None` when they may.
+    pub why_not: Option<String>,
 }
 
 /// One task.
@@ -191,6 +229,7 @@ mod tests {
 
     fn site(title: &str) -> Site {
         Site {
+            issues: None,
             repository: title.to_owned(),
             tasks: vec![TaskRow {
                 issue: 412,

@@ -16,6 +16,7 @@ mod execute;
 mod generate;
 mod help;
 mod init;
+mod issues;
 mod item;
 mod ledger;
 mod link;

@@ -33,7 +33,11 @@ const LAYERS: &[(&str, &[&str], bool)] = &[
         &["exit_code", "output", "error", "context", "process", "stage", "config", "embedded"],
         true,
     ),
-    ("rules", &["ledger", "plan", "link", "approval", "gate", "task", "queue", "findings", "github"], true),
+    (
+        "rules",
+        &["ledger", "plan", "link", "approval", "gate", "task", "queue", "findings", "github"],
+        true,
+    ),
     ("edges", &["git", "store", "forge", "sandbox", "agent"], true),
     ("review", &["review"], false),
     (

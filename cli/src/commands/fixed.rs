@@ -6,8 +6,7 @@ use serde_json::json;
 use crate::context::Context;
 use crate::error::Result;
 use crate::exit_code::Outcome;
-use crate::forge::local::Local;
-use crate::forge::{AlreadyFixed, Forge as _};
+use crate::forge::{AlreadyFixed, Forge};
 use crate::git::repository::Repository;
 use crate::merge::fixed;
 use crate::output::{plain, plain_line};
@@ -28,9 +27,9 @@ impl Fixed<'_> {
     /// Looks on the base as it is now, with the task's lease held.
     pub(super) fn stops_now(&self, context: &Context, goes_on: bool) -> Result<Option<Outcome>> {
         let config = self.repository.config()?;
-        let forge = super::open_forge(self.repository, &config, self.task)?;
+        let forge = super::open_forge(self.repository, self.store, &config, self.task)?;
         let tips = forge.fetch(&format!("refs/codeboost/fetch/{}", self.task.id))?;
-        self.stops(context, &forge, &tips.base, goes_on)
+        self.stops(context, &*forge, &tips.base, goes_on)
     }
 
     /// How the command ends, when something may have fixed the issue or that is unknown.
@@ -39,7 +38,7 @@ impl Fixed<'_> {
     pub(super) fn stops(
         &self,
         context: &Context,
-        forge: &Local<'_>,
+        forge: &dyn Forge,
         base: &CommitId,
         goes_on: bool,
     ) -> Result<Option<Outcome>> {

@@ -9,7 +9,6 @@ use crate::config::{HeadAfter, MergeMethod};
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
-use crate::forge::Forge as _;
 use crate::gate::{Code, Tests};
 use crate::git::repository::Repository;
 use crate::merge::{Ending, IfFixed, Judge, Options, Sequence, Step, StepReport, Verdict};
@@ -35,6 +34,10 @@ pub struct MergeArgs {
     /// Stop when the base has moved, instead of bringing the head's branch onto it
     #[arg(long)]
     no_rebase: bool,
+    /// Wait for nothing: end while required checks or a merge queue take their time, and go on with
+    /// the next run
+    #[arg(long)]
+    no_wait: bool,
 }
 
 impl MergeArgs {
@@ -127,16 +130,17 @@ pub(crate) fn carry_out(
         head_after: if args.keep_head { HeadAfter::Keep } else { config.merge.head },
         if_fixed: if args.not_fixed { IfFixed::GoOn } else { IfFixed::Stop },
         rebase: !args.no_rebase,
+        waits: !args.no_wait,
     };
     let lease = match store.lease(task, "merge")? {
         Ok(lease) => lease,
         Err(held) => return Ok(Err(held)),
     };
-    let forge = open_forge(repository, &config, task)?;
+    let forge = open_forge(repository, store, &config, task)?;
     let judge = ReviewGate { repository, store, task: task.id };
     let mut told = Told::default();
     let mut report = |step: &StepReport| told.step(&context.out, step);
-    let sequence = Sequence::new(store, &lease, &forge, &judge, options, &mut report);
+    let sequence = Sequence::new(store, &lease, &*forge, &judge, options, &mut report);
     let ending = sequence.run()?;
     let task = store.read(|tx| tx.select_any_task(Some(task.issue)))?;
     Ok(Ok(Merged { task, place: forge.place(), steps: told.steps, ending }))
@@ -282,10 +286,15 @@ fn hints(task: &TaskRow, place: &str, ending: &Ending) -> Vec<String> {
         Ending::Unclear { .. } => {
             hint(format!("Next: codeboost merge {issue}; it first finds out whether it landed"))
         }
+        Ending::Queued { .. } => {
+            hint(format!("Next: codeboost merge {issue}; it goes on from here"))
+        }
         Ending::Conflict { .. }
         | Ending::WrongState { .. }
         | Ending::FixedUnknown { .. }
         | Ending::Waits { .. }
+        | Ending::RulesUnknown { .. }
+        | Ending::ChecksLate { .. }
         | Ending::ChecksFailed { .. } => hint(format!("Next: codeboost status {issue}")),
     }
 }

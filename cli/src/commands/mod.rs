@@ -8,9 +8,11 @@ use crate::args::Command;
 use crate::config::{Config, ForgeKind};
 use crate::context::Context;
 use crate::error::{Error, Result};
+use crate::forge::Forge;
+use crate::forge::gh::hub::GitHub;
 use crate::forge::local::{Local, LocalOptions};
-
 use crate::git::repository::Repository;
+use crate::github::mention::IssueHome;
 use crate::store::{Store, TaskRow};
 
 mod amend;
@@ -25,6 +27,7 @@ pub mod execute;
 mod fixed;
 pub mod generate;
 pub mod init;
+pub mod issues;
 pub mod item;
 pub mod key;
 pub mod ledger;
@@ -58,6 +61,7 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
         Command::Execute(args) => execute::run(context, args),
         Command::Generate(args) => generate::run(context, args),
         Command::Init(args) => init::run(context, args),
+        Command::Issues(args) => issues::run(context, args),
         Command::Item(args) => item::run(context, args),
         Command::Key(args) => key::run(context, args),
         Command::Ledger(args) => ledger::run(context, args),
@@ -82,16 +86,21 @@ pub(crate) fn dispatch(context: &Context, command: &Command) -> Result {
 /// Opens the forge that the configuration names, for the branches of a task.
 pub(crate) fn open_forge<'a>(
     repository: &Repository<'a>,
+    store: &Store<'_>,
+    config: &Config,
+    task: &TaskRow,
+) -> Result<Box<dyn Forge + 'a>> {
+    Ok(match config.forge {
+        ForgeKind::Local => Box::new(open_local(repository, config, task)?),
+        ForgeKind::Github => Box::new(open_github(repository, store, config, task)?),
+    })
+}
+
+fn open_local<'a>(
+    repository: &Repository<'a>,
     config: &Config,
     task: &TaskRow,
 ) -> Result<Local<'a>> {
-    match config.forge {
-        ForgeKind::Local => {}
-        ForgeKind::Github => {
-            return Err(Error::failed("this codeboost can't merge on GitHub")
-                .hint("set forge: local in the configuration to merge by git alone"));
-        }
-    }
     let options = LocalOptions {
         remote: config.remote.as_deref(),
         base_ref: &task.base_ref,
@@ -99,6 +108,28 @@ pub(crate) fn open_forge<'a>(
         timeout: Duration::from_secs(config.remote_timeout),
     };
     Ok(Local::open(repository, options)?)
+}
+
+/// Opens GitHub for the branches of a task.
+pub(crate) fn open_github<'a>(
+    repository: &Repository<'a>,
+    store: &Store<'_>,
+    config: &Config,
+    task: &TaskRow,
+) -> Result<GitHub<'a>> {
+    let context = repository.context();
+    let gh = issues::open_gh(context, repository, config)?;
+    // Without one that is named, GitHub is where the usual remote is.
+    let config = Config {
+        remote: config.remote.clone().or_else(|| Some("origin".to_owned())),
+        ..config.clone()
+    };
+    let home = IssueHome::of_url(&format!("https://github.com/{}", gh.slug()));
+    let git = open_local(repository, &config, task)?.with_home(home);
+    let openings = store.read(|tx| tx.openings(task.id))?;
+    let mut own: Vec<_> = openings.iter().filter_map(|row| row.number).collect();
+    own.dedup();
+    Ok(GitHub::new(context, gh, git, own))
 }
 
 /// Opens the repository that the command was started in, and its state.

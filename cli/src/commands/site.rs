@@ -2,17 +2,22 @@
 
 use std::collections::BTreeMap;
 
-use codeboost_render::site::{CheckRow, PlanRow, Setting, Site, TaskRow as SiteTask, pages};
+use codeboost_render::site::{
+    CheckRow, IssueRow, Issues, PlanRow, Setting, Site, TaskRow as SiteTask, pages,
+};
 use serde::Serialize;
 
 use crate::commands::doctor::{self, State};
+use crate::commands::issues::{self, Freshness};
 use crate::commands::plan::render as plan_page;
 use crate::commands::render::{self, name_of};
 use crate::commands::{next, open};
+use crate::config::ForgeKind;
 use crate::context::{Context, time_text};
 use crate::error::Result;
 use crate::exit_code::Outcome;
 use crate::git::repository::Repository;
+use crate::github::issues::Trust;
 use crate::output::counted;
 use crate::review::sources::Reading;
 use crate::stage;
@@ -39,6 +44,7 @@ pub(super) fn run(context: &Context) -> Result {
     }
     let site = Site {
         repository: name_of(&repository),
+        issues: issues(context, &repository, &store)?,
         tasks,
         checks: doctor::checks(context)
             .into_iter()
@@ -72,6 +78,49 @@ pub(super) fn run(context: &Context) -> Result {
         context.out.note(format!("{} of {} written", wrote, counted(all.len() as u64, "page")));
     }
     Ok(Outcome::Done)
+}
+
+/// So many issues are on the page.
+const MAX_ISSUES: usize = 200;
+
+/// The open issues as they were read last; nothing is asked of anybody for a page.
+fn issues(
+    context: &Context,
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+) -> Result<Option<Issues>> {
+    let config = repository.config()?;
+    if config.forge != ForgeKind::Github {
+        return Ok(None);
+    }
+    let slug = issues::slug(repository, &config)?;
+    let now = context.source_date_epoch().unwrap_or_else(|| context.now());
+    let listing = issues::listing(store, &slug, now)?;
+    let more = listing.issues.len().saturating_sub(MAX_ISSUES);
+    let rows = listing.issues.into_iter().take(MAX_ISSUES).map(|row| IssueRow {
+        number: row.number,
+        title: row.title,
+        score: row.rank.score,
+        reasons: row.rank.reasons,
+        trusted: row.trust.is_given(),
+        trust: row.trust.word().to_owned(),
+        why_not: match row.trust {
+            Trust::Untrusted { why } | Trust::Unknown { why } => Some(why),
+            Trust::Collaborator | Trust::Explicit => None,
+        },
+    });
+    Ok(Some(Issues {
+        state: match listing.state {
+            Freshness::Fresh => "fresh",
+            Freshness::Stale => "stale",
+            Freshness::Unavailable => "unavailable",
+        },
+        repository: listing.repository,
+        taken_at: listing.taken_at,
+        why: listing.why,
+        rows: rows.collect(),
+        more,
+    }))
 }
 
 /// A task with its own pages brought up to date.

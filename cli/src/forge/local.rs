@@ -18,13 +18,13 @@ use codeboost_schema::ids::CommitId;
 use crate::config::HeadAfter;
 use crate::context::Context;
 use crate::forge::issue_file::IssueFile;
-use crate::github::mention::{IssueHome, names_issue};
 use crate::forge::{
     AlreadyFixed, Finding, FixQuestion, Forge, ForgeError, Guard, Landing, RequiredChecks, Tips,
 };
 use crate::git::refs::{self, NewValue, RefChange, Remote, Reported};
 use crate::git::repository::Repository;
 use crate::git::run::{Git, GitError};
+use crate::github::mention::{IssueHome, names_issue};
 use crate::process::Limits;
 
 /// How much a remote may say. A list of refs is far smaller.
@@ -41,6 +41,8 @@ pub struct Local<'a> {
     base: String,
     /// The head's name there.
     head: String,
+    /// Where issues that texts name live; `None`: wherever the remote's address says.
+    home: Option<IssueHome>,
     limits: Limits,
 }
 
@@ -101,7 +103,7 @@ impl<'a> Local<'a> {
         let head = branch(options.head_ref).unwrap_or_else(|_| options.head_ref.to_owned());
         let remote = spec.map(|spec| Remote::find(&git, &spec, folder)).transpose()?;
         let limits = Limits { deadline: options.timeout, max_output_bytes: MAX_OUTPUT_BYTES };
-        Ok(Self { context: repository.context(), git, remote, base, head, limits })
+        Ok(Self { context: repository.context(), git, remote, base, head, home: None, limits })
     }
 
     /// The base's full name on the forge.
@@ -114,6 +116,42 @@ impl<'a> Local<'a> {
     #[must_use]
     pub fn head(&self) -> &str {
         &self.head
+    }
+
+    /// The same, with issues that live elsewhere than the remote's address says.
+    #[must_use]
+    pub fn with_home(self, home: Option<IssueHome>) -> Self {
+        Self { home, ..self }
+    }
+
+    /// Brings the head there to `new`, from nothing or from `old`.
+    ///
+    /// # Errors
+    /// [`ForgeError`] when it can't be tried.
+    pub fn push_from(
+        &self,
+        old: Option<&CommitId>,
+        new: &CommitId,
+    ) -> Result<Reported, ForgeError> {
+        match old {
+            Some(old) => self.push_head(old, new),
+            // To git an id of zeros says that the ref must not be there.
+            None => match CommitId::parse(&"0".repeat(new.as_str().len())) {
+                Ok(nothing) => self.push_head(&nothing, new),
+                Err(_) => Err(ForgeError::NotABranch(self.head.clone())),
+            },
+        }
+    }
+
+    /// Deletes the head's branch there, if it still names `head`.
+    ///
+    /// # Errors
+    /// [`ForgeError`] when it can't be tried.
+    pub fn delete_head(&self, head: &CommitId) -> Result<Reported, ForgeError> {
+        let Some(remote) = &self.remote else { return Ok(Reported::Accepted) };
+        let name = self.head.clone();
+        let change = RefChange { name, expected: head.clone(), new: NewValue::Deleted };
+        Ok(remote.push(&self.git, &[change], self.limits)?)
     }
 
     fn head_is_branch(&self) -> bool {
@@ -272,7 +310,7 @@ impl Forge for Local<'_> {
         Ok(remote.push(&self.git, &[change], self.limits)?)
     }
 
-    fn land(&self, landing: &Landing<'_>) -> Result<Reported, ForgeError> {
+    fn land(&self, landing: &Landing<'_>, _guard: Guard) -> Result<Reported, ForgeError> {
         let changes = self.changes(landing);
         match &self.remote {
             Some(remote) => Ok(remote.push(&self.git, &changes, self.limits)?),
@@ -311,7 +349,8 @@ impl Local<'_> {
     /// The commits that came onto the base since the task began, name the issue and are not the
     /// task's own; newest first.
     fn naming_commits(&self, question: &FixQuestion<'_>) -> Result<Vec<Finding>, GitError> {
-        let home = self.remote.as_ref().and_then(|remote| IssueHome::of_url(remote.url()));
+        let by_address = || IssueHome::of_url(self.remote.as_ref()?.url());
+        let home = self.home.clone().or_else(by_address);
         let range = format!("{}..{}", question.since, question.base);
         let git = self.git.with_config("log.showSignature=false");
         let answer = git.output([

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use codeboost_schema::ids::CommitId;
 use serde::Serialize;
 
-use crate::config::HeadAfter;
+use crate::config::{HeadAfter, MergeMethod};
 use crate::git::refs::{RemoteError, Reported};
 use crate::git::run::GitError;
 
@@ -61,11 +61,41 @@ pub trait Forge: fmt::Debug {
     /// [`ForgeError`] when it can't be tried.
     fn push_head(&self, old: &CommitId, new: &CommitId) -> Result<Reported, ForgeError>;
 
+    /// What has to be remembered before a landing to tell later what became of it.
+    ///
+    /// # Errors
+    /// [`ForgeError`] when it can't be read.
+    fn mark(&self, _guard: Guard) -> Result<Mark, ForgeError> {
+        Ok(Mark::default())
+    }
+
     /// Lands a commit: base and head change together, each only from its validated value.
     ///
     /// # Errors
     /// [`ForgeError`] when it can't be tried.
-    fn land(&self, landing: &Landing<'_>) -> Result<Reported, ForgeError>;
+    fn land(&self, landing: &Landing<'_>, guard: Guard) -> Result<Reported, ForgeError>;
+
+    /// What became of a landing that the forge itself carries out; `None` when the refs tell.
+    ///
+    /// # Errors
+    /// [`ForgeError`] when it can't be read.
+    fn landed(&self, _sent: &Sent<'_>) -> Result<Option<Landed>, ForgeError> {
+        Ok(None)
+    }
+
+    /// What is to be done once `commit` is known to have landed; done again it does nothing more.
+    /// Returns what came of it, for people.
+    ///
+    /// # Errors
+    /// [`ForgeError`] when it can't be done; it landed all the same.
+    fn finish(
+        &self,
+        _landing: (&CommitId, HeadAfter),
+        _guard: Guard,
+        _commit: &CommitId,
+    ) -> Result<Option<String>, ForgeError> {
+        Ok(None)
+    }
 
     /// The checks that the rules of the base demand, as they stand for `head`.
     ///
@@ -99,6 +129,43 @@ pub struct Landing<'l> {
     pub head_after: HeadAfter,
     /// Whether the forge has the head's branch.
     pub head_is_there: bool,
+    /// How the commit is made.
+    pub method: MergeMethod,
+    /// Its message.
+    pub message: &'l str,
+}
+
+/// What is remembered of a landing before it happens.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mark {
+    /// The pull request.
+    pub pull: Option<u64>,
+    /// The last removal from the merge queue that was seen.
+    pub seen: Option<String>,
+}
+
+/// A landing that was begun.
+#[derive(Debug, Clone, Copy)]
+pub struct Sent<'s> {
+    /// The head's validated value.
+    pub head: &'s CommitId,
+    /// What guards it.
+    pub guard: Guard,
+    /// What was remembered before.
+    pub mark: &'s Mark,
+}
+
+/// What became of a landing that the forge carries out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Landed {
+    /// It landed, as this commit.
+    Merged(CommitId),
+    /// It waits for its turn.
+    Queued(String),
+    /// It will not land; why, for people.
+    Gone(String),
+    /// Nothing shows that it was begun.
+    NotYet,
 }
 
 /// What keeps anything unreviewed from landing when a ref moves at the last moment.
@@ -113,6 +180,10 @@ pub enum Guard {
     RefTransaction,
     /// Git's ref transaction compares the base alone, since the head is no branch here.
     BaseTransaction,
+    /// The forge merges, compares the head, and refuses one that is not up to date with the base.
+    StrictChecks,
+    /// The forge's queue merges, and checks what it builds; the forge compares the head.
+    MergeQueue,
 }
 
 impl Guard {
@@ -124,13 +195,35 @@ impl Guard {
             Self::PinnedBase => "pinned-base",
             Self::RefTransaction => "ref-transaction",
             Self::BaseTransaction => "base-transaction",
+            Self::StrictChecks => "strict-checks",
+            Self::MergeQueue => "merge-queue",
         }
+    }
+
+    /// The guard of that word.
+    #[must_use]
+    pub fn parse(word: &str) -> Option<Self> {
+        let all = [
+            Self::PinnedPush,
+            Self::PinnedBase,
+            Self::RefTransaction,
+            Self::BaseTransaction,
+            Self::StrictChecks,
+            Self::MergeQueue,
+        ];
+        all.into_iter().find(|guard| guard.word() == word)
+    }
+
+    /// Whether the forge makes the commit that lands.
+    #[must_use]
+    pub fn is_by_forge(self) -> bool {
+        matches!(self, Self::StrictChecks | Self::MergeQueue)
     }
 
     /// Whether the head is compared too.
     #[must_use]
     pub fn covers_head(self) -> bool {
-        matches!(self, Self::PinnedPush | Self::RefTransaction)
+        !matches!(self, Self::PinnedBase | Self::BaseTransaction)
     }
 
     /// In words, for the person who merges.
@@ -147,6 +240,11 @@ impl Guard {
                 "a ref transaction that compares the base alone, since the head is no branch here; \
                  what lands is exactly the reviewed head"
             }
+            Self::StrictChecks => {
+                "a merge by GitHub that names the head, where required checks have to pass on the \
+                 newest base"
+            }
+            Self::MergeQueue => "the merge queue of the base, with the head named",
         }
     }
 }
@@ -156,6 +254,8 @@ impl Guard {
 pub struct RequiredChecks {
     /// Empty only when every source of rules was read and demands nothing.
     pub checks: Vec<RequiredCheck>,
+    /// How many approving reviews on the forge the rules demand.
+    pub reviews: u64,
 }
 
 /// One required check.
@@ -250,6 +350,9 @@ pub enum ForgeError {
     /// Git failed.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// GitHub can't be asked, refused, or gave no answer that could be relied on.
+    #[error(transparent)]
+    Gh(#[from] gh::GhError),
     /// The base's branch is not there.
     #[error("{place} has no branch {branch}")]
     NoBase {

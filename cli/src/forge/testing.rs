@@ -86,7 +86,15 @@ impl Site {
         commit: &'l CommitId,
         head_after: HeadAfter,
     ) -> Landing<'l> {
-        Landing { base: &self.base, head: &self.head, commit, head_after, head_is_there: true }
+        Landing {
+            base: &self.base,
+            head: &self.head,
+            commit,
+            head_after,
+            head_is_there: true,
+            method: MergeMethod::Merge,
+            message: "Land\n",
+        }
     }
 
     pub(crate) fn hook(&self, name: &str, script: &str) {

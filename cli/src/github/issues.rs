@@ -108,6 +108,15 @@ pub fn ranked(issues: &[Issue], now: Timestamp) -> Vec<(Rank, &Issue)> {
     all
 }
 
+/// What was read of a repository's issues at one moment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Snapshot {
+    /// Every open issue, by number.
+    pub issues: Vec<Issue>,
+    /// Who could push, by account id; or why that could not be told.
+    pub collaborators: Collaborators,
+}
+
 /// Whether the words of an issue may be followed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(tag = "trust", rename_all = "kebab-case")]
@@ -273,7 +282,8 @@ mod tests {
 
     #[test]
     fn of_equal_points_the_oldest_and_then_the_lowest_number_is_first() {
-        let mut all = vec![issue(3, &["bug"]), issue(2, &["bug"]), issue(9, &["P0"]), issue(1, &[])];
+        let mut all =
+            vec![issue(3, &["bug"]), issue(2, &["bug"]), issue(9, &["P0"]), issue(1, &[])];
         all[0].opened_at = "2026-11-29T12:00:00Z".parse().expect("a time");
         let order: Vec<_> = ranked(&all, now()).iter().map(|(_, issue)| issue.number).collect();
         assert_eq!(order, [9, 3, 2, 1]);
@@ -283,9 +293,8 @@ mod tests {
     fn trust_is_for_who_may_push_or_for_one_issue_of_one_author() {
         let (known, unknown) = (Ok(BTreeSet::from([1])), Err("403".to_owned()));
         let author = person(2);
-        let of = |collaborators: &Collaborators, explicit| {
-            trust(Some(&author), collaborators, explicit)
-        };
+        let of =
+            |collaborators: &Collaborators, explicit| trust(Some(&author), collaborators, explicit);
         assert_eq!(trust(Some(&person(1)), &known, None), Trust::Collaborator);
         assert_eq!(of(&known, Some(2)), Trust::Explicit);
         assert_eq!(of(&unknown, Some(2)), Trust::Explicit);

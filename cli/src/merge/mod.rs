@@ -26,6 +26,7 @@
 
 pub mod fixed;
 mod message;
+pub mod publish;
 pub mod rebase;
 mod sequence;
 #[cfg(test)]
@@ -151,6 +152,9 @@ pub struct Options {
     pub if_fixed: IfFixed,
     /// Whether the head is brought onto a base that moved; else such a base ends the run.
     pub rebase: bool,
+    /// Whether required checks and a merge queue are waited for; else the run ends and the next one
+    /// goes on.
+    pub waits: bool,
 }
 
 /// What to do about something that may have fixed the issue.
@@ -247,6 +251,23 @@ pub enum Ending {
         /// Their names.
         checks: Vec<String>,
     },
+    /// Required checks took too long.
+    ChecksLate {
+        /// Their names.
+        checks: Vec<String>,
+        /// For how many minutes they were awaited.
+        minutes: u64,
+    },
+    /// It is in the merge queue.
+    Queued {
+        /// Where, for people.
+        words: String,
+    },
+    /// What the base demands, or whether it is met, can't be told.
+    RulesUnknown {
+        /// Why.
+        why: String,
+    },
     /// Required checks failed.
     ChecksFailed {
         /// Their names.
@@ -304,15 +325,18 @@ impl Ending {
         match self {
             Self::Merged { .. } => Outcome::Done,
             Self::WrongState { state, .. } if state.waits_for_person() => Outcome::Waits,
-            Self::PossiblyFixed { .. } | Self::Waits { .. } | Self::RebaseConflict { .. } => {
-                Outcome::Waits
-            }
+            Self::PossiblyFixed { .. }
+            | Self::Waits { .. }
+            | Self::Queued { .. }
+            | Self::RebaseConflict { .. } => Outcome::Waits,
             Self::WrongState { .. }
             | Self::Blocked { .. }
             | Self::BaseMoved { .. }
             | Self::HeadMoved { .. }
             | Self::FixedUnknown { .. }
             | Self::ChecksFailed { .. }
+            | Self::ChecksLate { .. }
+            | Self::RulesUnknown { .. }
             | Self::Conflict { .. }
             | Self::NotAllowed { .. }
             | Self::Refused { .. } => Outcome::NotAllowed,
@@ -334,6 +358,9 @@ impl Ending {
             Self::FixedUnknown { .. } => "fixed-unknown",
             Self::Waits { .. } => "waits",
             Self::ChecksFailed { .. } => "checks-failed",
+            Self::ChecksLate { .. } => "checks-late",
+            Self::Queued { .. } => "queued",
+            Self::RulesUnknown { .. } => "rules-unknown",
             Self::Conflict { .. } => "conflict",
             Self::NotAllowed { .. } => "not-allowed",
             Self::Refused { .. } => "refused",
@@ -388,6 +415,14 @@ impl Ending {
             }
             Self::Waits { checks } => {
                 format!("required checks have not ended: {}", checks.join(", "))
+            }
+            Self::ChecksLate { checks, minutes } => format!(
+                "required checks have not ended within {minutes} minutes: {}",
+                checks.join(", ")
+            ),
+            Self::Queued { words } => words.clone(),
+            Self::RulesUnknown { why } => {
+                format!("what the base demands, or whether it is met, can't be told: {why}")
             }
             Self::ChecksFailed { checks } => {
                 format!("required checks failed: {}", checks.join(", "))

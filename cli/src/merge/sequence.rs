@@ -1,10 +1,14 @@
 //! The steps themselves.
 
-use codeboost_schema::ids::CommitId;
-use codeboost_schema::plan::Plan;
-use jiff::Timestamp;
+use std::time::Duration;
 
-use crate::forge::{AlreadyFixed, CheckState, Forge, ForgeError, Guard, Landing, Tips};
+use codeboost_schema::ids::CommitId;
+use jiff::{SignedDuration, Timestamp};
+
+use crate::config::HeadAfter;
+use crate::forge::{
+    AlreadyFixed, CheckState, Forge, ForgeError, Guard, Landed, Landing, Mark, Sent, Tips,
+};
 use crate::gate::{Blocker, Code};
 use crate::git::identity::Identity;
 use crate::git::merge::{self, Made, Recipe};
@@ -24,6 +28,15 @@ use crate::task::{Actor, TaskState};
 
 /// How often the last look is repeated when other processes change the state meanwhile.
 const MAX_LOOKS: usize = 5;
+
+/// How long required checks are awaited, from the first look at them on.
+const CHECKS_TIME: SignedDuration = SignedDuration::from_mins(30);
+/// How long a merge queue is followed by one run.
+const QUEUE_TIME: SignedDuration = SignedDuration::from_mins(30);
+/// The first pause between two looks at something that takes its time, and the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(30));
+/// How often a forge that took a landing is asked whether it shows it.
+const LOOKS_AFTER: usize = 5;
 
 /// One run of the sequence for one task.
 pub struct Sequence<'s, 'a> {
@@ -196,8 +209,12 @@ impl<'s, 'a> Sequence<'s, 'a> {
     fn settle_earlier(&self, run: i64, tips: &Tips) -> Result<Option<Ending>, MergeError> {
         let task = self.task()?;
         let attempts = self.store.read(|tx| tx.merge_attempts(task.id))?;
-        for attempt in &attempts {
+        if let Some(ending) = self.settle_by_forge(run, &task, &attempts)? {
+            return Ok(Some(ending));
+        }
+        for attempt in attempts.iter().filter(|attempt| !is_by_forge(attempt)) {
             if self.contains(&tips.base, &attempt.commit)? {
+                self.finish(attempt, &attempt.commit);
                 let reason = format!("landed as {:.12}, found by a later run", attempt.commit);
                 let (state, to) = (AttemptState::Merged, TaskState::Merged);
                 self.store.write(|tx| -> Result<_, StoreError> {
@@ -209,6 +226,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
                 return Ok(Some(found(attempt)));
             }
         }
+        let attempts = self.store.read(|tx| tx.merge_attempts(task.id))?;
         for attempt in attempts.iter().filter(|attempt| attempt.state.is_open()) {
             let task = self.task()?;
             let reason = "an earlier run was ended before it landed";
@@ -219,6 +237,120 @@ impl<'s, 'a> Sequence<'s, 'a> {
             self.crash_point("settled as failed");
         }
         Ok(None)
+    }
+
+    /// Asks the forge what became of the newest attempt that it carries out itself.
+    fn settle_by_forge(
+        &self,
+        run: i64,
+        task: &TaskRow,
+        attempts: &[MergeAttemptRow],
+    ) -> Result<Option<Ending>, MergeError> {
+        let Some(attempt) = attempts.iter().rfind(|attempt| is_by_forge(attempt)) else {
+            return Ok(None);
+        };
+        let mark = Mark { pull: attempt.pull, seen: attempt.seen.clone() };
+        let guard = Guard::parse(&attempt.guard).unwrap_or(Guard::StrictChecks);
+        let sent = Sent { head: &attempt.head, guard, mark: &mark };
+        let ending = match self.follow(run, task, attempt.id, &sent)? {
+            Some(Landed::Merged(commit)) => {
+                if attempt.state == AttemptState::Merged {
+                    return Ok(None);
+                }
+                let task = self.task()?;
+                let reason = format!("landed as {commit:.12}, found by a later run");
+                self.finish(attempt, &commit);
+                self.store.write(|tx| -> Result<_, StoreError> {
+                    tx.put_landed(attempt.id, &commit)?;
+                    let (state, to) = (AttemptState::Merged, TaskState::Merged);
+                    tx.settle_attempt(&task, attempt.id, state, &reason, to)?;
+                    tx.end_merge_run(self.lease, run, "merged", &reason)
+                })?;
+                self.crash_point("settled as merged");
+                self.forget_fetched();
+                let attempt = MergeAttemptRow { landed: Some(commit), ..attempt.clone() };
+                return Ok(Some(found(&attempt)));
+            }
+            Some(Landed::Queued(words)) => Ending::Queued { words },
+            Some(Landed::Gone(words)) if attempt.state.is_open() => {
+                let task = self.task()?;
+                let state = match guard {
+                    Guard::MergeQueue => AttemptState::Removed,
+                    _ => AttemptState::Failed,
+                };
+                let to = TaskState::MergeBlocked;
+                self.store.write(|tx| -> Result<_, StoreError> {
+                    tx.settle_attempt(&task, attempt.id, state, &words, to)
+                })?;
+                self.crash_point("settled as removed");
+                Ending::Refused { words }
+            }
+            Some(Landed::Gone(_) | Landed::NotYet) | None => return Ok(None),
+        };
+        Ok(Some(ending))
+    }
+
+    /// What became of a landing that the forge carries out; as long as it is queued it is followed,
+    /// where the run may wait.
+    fn follow(
+        &self,
+        run: i64,
+        task: &TaskRow,
+        attempt: i64,
+        sent: &Sent<'_>,
+    ) -> Result<Option<Landed>, MergeError> {
+        let context = self.store.context();
+        let began = self.now();
+        let mut pause = PAUSES.0;
+        let mut said = String::new();
+        loop {
+            let landed = self.forge.landed(sent)?;
+            let Some(Landed::Queued(words)) = &landed else { return Ok(landed) };
+            if *words != said {
+                self.store.write(|tx| -> Result<_, StoreError> {
+                    let task = self.task_in(tx, task)?;
+                    let state = AttemptState::Queued;
+                    tx.settle_attempt(&task, attempt, state, words, task.state)?;
+                    tx.note_merge_step(run, words)
+                })?;
+                context.out.note(words);
+                said.clone_from(words);
+                self.crash_point("queued");
+            }
+            if !self.options.waits || self.now().duration_since(began) >= QUEUE_TIME {
+                return Ok(landed);
+            }
+            context.pause(pause);
+            pause = (pause * 2).min(PAUSES.1);
+        }
+    }
+
+    fn task_in(
+        &self,
+        tx: &crate::store::WriteTx<'_>,
+        task: &TaskRow,
+    ) -> Result<TaskRow, StoreError> {
+        tx.task(task.id)?
+            .ok_or_else(|| StoreError::Damaged("the task of a lease is missing".into()))
+    }
+
+    /// Does what is left to do on the forge once something landed. Where that fails it landed all
+    /// the same.
+    fn finish(&self, attempt: &MergeAttemptRow, commit: &CommitId) -> Option<String> {
+        let guard = Guard::parse(&attempt.guard)?;
+        self.finish_landing((&attempt.head, self.options.head_after), guard, commit)
+    }
+
+    fn finish_landing(
+        &self,
+        landing: (&CommitId, HeadAfter),
+        guard: Guard,
+        commit: &CommitId,
+    ) -> Option<String> {
+        match self.forge.finish(landing, guard, commit) {
+            Ok(words) => words,
+            Err(error) => Some(format!("what is left to do there failed: {error}")),
+        }
     }
 
     /// The pair that was reviewed, if that is what the forge and this repository have.
@@ -332,22 +464,54 @@ impl<'s, 'a> Sequence<'s, 'a> {
     }
 
     fn required_checks(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
-        let checks = self.forge.required_checks(&pair.head)?.checks;
-        if checks.is_empty() {
-            return Ok(Flow::Skipped((), "none are required".to_owned()));
+        let task = self.lease.task();
+        let context = self.store.context();
+        let mut pause = PAUSES.0;
+        let mut said = Vec::new();
+        loop {
+            let checks = match self.forge.required_checks(&pair.head) {
+                Ok(required) => required.checks,
+                Err(ForgeError::Gh(error)) => {
+                    let why = error.to_string();
+                    return Ok(Flow::Stop(Box::new(Ending::RulesUnknown { why })));
+                }
+                Err(error) => return Err(error.into()),
+            };
+            if checks.is_empty() {
+                return Ok(Flow::Skipped((), "none are required".to_owned()));
+            }
+            let named = |wanted: CheckState| -> Vec<String> {
+                let found = checks.iter().filter(|check| check.state == wanted);
+                found.map(|check| check.name.clone()).collect()
+            };
+            let (failed, pending) = (named(CheckState::Failed), named(CheckState::Pending));
+            if !failed.is_empty() {
+                return Ok(Flow::Stop(Box::new(Ending::ChecksFailed { checks: failed })));
+            }
+            if pending.is_empty() {
+                return Ok(Flow::Done((), format!("{} of {} passed", checks.len(), checks.len())));
+            }
+            let since = self.store.write(|tx| -> Result<_, StoreError> {
+                tx.await_checks(task, &pair.head)?;
+                tx.checks_awaited_since(task, &pair.head)
+            })?;
+            let waited =
+                since.map_or(SignedDuration::ZERO, |since| self.now().duration_since(since));
+            if waited >= CHECKS_TIME {
+                let minutes = u64::try_from(waited.as_mins()).unwrap_or(0);
+                let late = Ending::ChecksLate { checks: pending, minutes };
+                return Ok(Flow::Stop(Box::new(late)));
+            }
+            if !self.options.waits {
+                return Ok(Flow::Stop(Box::new(Ending::Waits { checks: pending })));
+            }
+            if pending != said {
+                context.out.note(format!("waiting for required checks: {}", pending.join(", ")));
+                said = pending;
+            }
+            context.pause(pause);
+            pause = (pause * 2).min(PAUSES.1);
         }
-        let named = |wanted: CheckState| -> Vec<String> {
-            let found = checks.iter().filter(|check| check.state == wanted);
-            found.map(|check| check.name.clone()).collect()
-        };
-        let (failed, pending) = (named(CheckState::Failed), named(CheckState::Pending));
-        if !failed.is_empty() {
-            return Ok(Flow::Stop(Box::new(Ending::ChecksFailed { checks: failed })));
-        }
-        if !pending.is_empty() {
-            return Ok(Flow::Stop(Box::new(Ending::Waits { checks: pending })));
-        }
-        Ok(Flow::Done((), format!("{} of {} passed", checks.len(), checks.len())))
     }
 
     fn already_fixed(&mut self, pair: &Pair) -> Result<Flow<()>, MergeError> {
@@ -379,7 +543,8 @@ impl<'s, 'a> Sequence<'s, 'a> {
             if !verdict.blockers.is_empty() {
                 return stop(Ending::Blocked { blockers: verdict.blockers });
             }
-            let commit = match self.make(&task, pair, &verdict.plan)? {
+            let text = message(self.options.method, task.issue, &task.title, &verdict.plan);
+            let commit = match self.make(pair, &text)? {
                 Made::Commit(commit) => commit,
                 Made::Conflict(files) => return stop(Ending::Conflict { files }),
             };
@@ -390,9 +555,14 @@ impl<'s, 'a> Sequence<'s, 'a> {
                 commit: &commit,
                 head_after,
                 head_is_there: pair.head_is_there,
+                method: self.options.method,
+                message: &text,
             };
             let guard = match self.forge.guard(&landing) {
                 Ok(guard) => guard,
+                Err(ForgeError::Gh(error)) => {
+                    return stop(Ending::RulesUnknown { why: error.to_string() });
+                }
                 Err(ForgeError::NotAllowed { what, hint }) => {
                     return stop(Ending::NotAllowed { why: what, hint });
                 }
@@ -417,6 +587,13 @@ impl<'s, 'a> Sequence<'s, 'a> {
                 }
                 Ok(_) => {}
             }
+            let mark = match self.forge.mark(guard) {
+                Ok(mark) => mark,
+                Err(ForgeError::Gh(error)) => {
+                    return stop(Ending::RulesUnknown { why: error.to_string() });
+                }
+                Err(error) => return Err(error.into()),
+            };
             self.crash_point("commit made");
             let place = self.forge.place();
             let recorded = self.store.write(|tx| -> Result<_, StoreError> {
@@ -428,17 +605,20 @@ impl<'s, 'a> Sequence<'s, 'a> {
                     run,
                     base: &pair.base,
                     head: &pair.head,
-                    commit: &commit,
+                    // Where the forge makes the commit, ours only showed that it can be made.
+                    commit: if guard.is_by_forge() { &pair.head } else { &commit },
                     guard: guard.word(),
                     place: &place,
+                    pull: mark.pull,
+                    seen: mark.seen.as_deref(),
                 };
                 tx.record_attempt(&task, &new).map(Some)
             })?;
             let Some((attempt, task)) = recorded else { continue };
             self.crash_point("attempt recorded");
-            let reported = self.forge.land(&landing)?;
+            let reported = self.forge.land(&landing, guard)?;
             self.crash_point("sent");
-            let flow = self.settle(run, &task, attempt, &landing, guard, reported)?;
+            let flow = self.settle(run, &task, attempt, &landing, guard, &mark, reported)?;
             return Ok(match (flow, stays) {
                 (Flow::Done(ending, words), Some(why)) => {
                     Flow::Done(ending, format!("{words}; {why}"))
@@ -449,13 +629,13 @@ impl<'s, 'a> Sequence<'s, 'a> {
         Err(MergeError::Restless)
     }
 
-    fn make(&self, task: &TaskRow, pair: &Pair, plan: &Plan) -> Result<Made, MergeError> {
+    fn make(&self, pair: &Pair, message: &str) -> Result<Made, MergeError> {
         let context = self.store.context();
         let recipe = Recipe {
             base: &pair.base,
             head: &pair.head,
             method: self.options.method,
-            message: &message(self.options.method, task.issue, &task.title, plan),
+            message,
             identity: &Identity::of_person(context, self.git())?,
             time: context.now(),
         };
@@ -463,6 +643,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
     }
 
     /// Reads what a push came to, and records it.
+    #[expect(clippy::too_many_arguments, reason = "all that a landing was begun with")]
     fn settle(
         &mut self,
         run: i64,
@@ -470,22 +651,41 @@ impl<'s, 'a> Sequence<'s, 'a> {
         attempt: i64,
         landing: &Landing<'_>,
         guard: Guard,
+        mark: &Mark,
         reported: Reported,
     ) -> Result<Flow<Ending>, MergeError> {
-        let ending = match self.truth(landing, guard, reported) {
+        let truth = if guard.is_by_forge() {
+            let sent = Sent { head: landing.head, guard, mark };
+            self.truth_by_forge(run, task, attempt, landing, &sent, reported)
+        } else {
+            self.truth(landing, guard, reported)
+        };
+        let ending = match truth {
             Ok(ending) => ending,
             Err(error) => Ending::Unclear { words: error.to_string() },
         };
-        let reason = ending.reason();
+        let mut reason = ending.reason();
         let (state, to) = match &ending {
             Ending::Merged { .. } => (AttemptState::Merged, TaskState::Merged),
             Ending::Refused { .. } => (AttemptState::Failed, TaskState::MergeBlocked),
             // The attempt stays open: it may land yet.
-            Ending::Unclear { .. } => return Ok(Flow::Stop(Box::new(ending))),
+            Ending::Unclear { .. } | Ending::Queued { .. } => {
+                return Ok(Flow::Stop(Box::new(ending)));
+            }
             _ => (AttemptState::Failed, TaskState::InReview),
         };
         self.crash_point("read back");
+        if let Ending::Merged { commit, .. } = &ending {
+            let left = self.finish_landing((landing.head, landing.head_after), guard, commit);
+            if let Some(words) = left {
+                reason = format!("{reason}; {words}");
+            }
+        }
+        let task = &self.task()?;
         self.store.write(|tx| -> Result<_, StoreError> {
+            if let (Ending::Merged { commit, .. }, true) = (&ending, guard.is_by_forge()) {
+                tx.put_landed(attempt, commit)?;
+            }
             tx.settle_attempt(task, attempt, state, &reason, to)?;
             if state == AttemptState::Merged {
                 tx.end_merge_run(self.lease, run, ending.word(), &reason)?;
@@ -499,6 +699,66 @@ impl<'s, 'a> Sequence<'s, 'a> {
         self.forget_fetched();
         let words = format!("{reason}, by {}", guard.words());
         Ok(Flow::Done(ending, words))
+    }
+
+    /// What a landing came to that the forge carries out: what it shows, not what it answered.
+    fn truth_by_forge(
+        &self,
+        run: i64,
+        task: &TaskRow,
+        attempt: i64,
+        landing: &Landing<'_>,
+        sent: &Sent<'_>,
+        reported: Reported,
+    ) -> Result<Ending, MergeError> {
+        for look in 1.. {
+            match self.follow(run, task, attempt, sent)? {
+                Some(Landed::Merged(commit)) => {
+                    let tips = self.forge.fetch(&self.fetch_refs())?;
+                    // The branch may be shown a moment later than the pull request.
+                    if !self.contains(&tips.base, &commit)? && look < LOOKS_AFTER {
+                        self.store.context().pause(PAUSES.0);
+                        continue;
+                    }
+                    return Ok(Ending::Merged {
+                        commit,
+                        base: landing.base.clone(),
+                        head: landing.head.clone(),
+                        guard: sent.guard.word().to_owned(),
+                        head_after: None,
+                        found: false,
+                    });
+                }
+                Some(Landed::Queued(words)) => return Ok(Ending::Queued { words }),
+                Some(Landed::Gone(words)) => return Ok(Ending::Refused { words }),
+                Some(Landed::NotYet) | None => {}
+            }
+            let tips = self.forge.read()?;
+            if tips.base != *landing.base {
+                return Ok(Ending::BaseMoved {
+                    expected: landing.base.clone(),
+                    found: tips.base,
+                    head_there: tips.head,
+                });
+            }
+            if tips.head.as_ref() != Some(landing.head) {
+                return Ok(Ending::HeadMoved { expected: landing.head.clone(), found: tips.head });
+            }
+            match &reported {
+                Reported::Refused(words) => return Ok(Ending::Refused { words: words.clone() }),
+                Reported::Unclear(words) if look == LOOKS_AFTER => {
+                    return Ok(Ending::Unclear { words: words.clone() });
+                }
+                Reported::Accepted if look == LOOKS_AFTER => {
+                    let words = format!("{} took it and does not show it", self.forge.place());
+                    return Ok(Ending::Unclear { words });
+                }
+                Reported::Unclear(_) | Reported::Accepted => {
+                    self.store.context().pause(PAUSES.0);
+                }
+            }
+        }
+        unreachable!("the last look ends the loop")
     }
 
     /// What a push came to, read from the refs.
@@ -547,12 +807,15 @@ impl<'s, 'a> Sequence<'s, 'a> {
             Ending::Merged { .. }
             | Ending::Unclear { .. }
             | Ending::Waits { .. }
+            | Ending::Queued { .. }
             | Ending::WrongState { .. } => task.state,
             Ending::PossiblyFixed { .. } => TaskState::PossiblyFixed,
             Ending::RebaseConflict { .. } => TaskState::NeedsHuman,
             Ending::FixedUnknown { .. }
             | Ending::NotAllowed { .. }
             | Ending::Refused { .. }
+            | Ending::ChecksLate { .. }
+            | Ending::RulesUnknown { .. }
             | Ending::ChecksFailed { .. } => TaskState::MergeBlocked,
             Ending::Blocked { .. }
             | Ending::BaseMoved { .. }
@@ -656,9 +919,13 @@ fn push_words(pair: &Pair, place: &str) -> String {
     }
 }
 
+fn is_by_forge(attempt: &MergeAttemptRow) -> bool {
+    Guard::parse(&attempt.guard).is_some_and(Guard::is_by_forge)
+}
+
 fn found(attempt: &MergeAttemptRow) -> Ending {
     Ending::Merged {
-        commit: attempt.commit.clone(),
+        commit: attempt.landed.as_ref().unwrap_or(&attempt.commit).clone(),
         base: attempt.base.clone(),
         head: attempt.head.clone(),
         guard: attempt.guard.clone(),

@@ -67,6 +67,7 @@ const DEFAULT: Options = Options {
     head_after: HeadAfter::Delete,
     if_fixed: IfFixed::Stop,
     rebase: false,
+    waits: true,
 };
 
 /// A site with a task in review.

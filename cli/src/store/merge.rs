@@ -146,6 +146,12 @@ pub struct MergeAttemptRow {
     pub state: AttemptState,
     /// Why, for people; the other side's own words where there are any.
     pub reason: String,
+    /// The pull request that it is about.
+    pub pull: Option<u64>,
+    /// The last removal from the merge queue that was seen before it.
+    pub seen: Option<String>,
+    /// What landed, where the forge made the commit.
+    pub landed: Option<CommitId>,
     /// RFC 3339 UTC.
     pub recorded_at: String,
     /// RFC 3339 UTC.
@@ -167,6 +173,10 @@ pub struct NewAttempt<'n> {
     pub guard: &'n str,
     /// See [`MergeAttemptRow::place`].
     pub place: &'n str,
+    /// See [`MergeAttemptRow::pull`].
+    pub pull: Option<u64>,
+    /// See [`MergeAttemptRow::seen`].
+    pub seen: Option<&'n str>,
 }
 
 /// The pull request of the local forge: a record.
@@ -256,7 +266,7 @@ impl ReadTx<'_> {
     pub fn merge_attempts(&self, task: TaskId) -> Result<Vec<MergeAttemptRow>, StoreError> {
         let mut query = self.sql().prepare(
             "SELECT id, base_commit_id, head_commit_id, commit_id, guard, place, state, reason,
-                    recorded_at, changed_at
+                    recorded_at, changed_at, pull, seen, landed_commit_id
              FROM merge_attempts WHERE task = ?1 ORDER BY id",
         )?;
         let rows = query.query_map([task.to_string()], |row| {
@@ -271,6 +281,9 @@ impl ReadTx<'_> {
                 reason: row.get(7)?,
                 recorded_at: row.get(8)?,
                 changed_at: row.get(9)?,
+                pull: row.get::<_, Option<i64>>(10)?.map(i64::unsigned_abs),
+                seen: row.get(11)?,
+                landed: parsed_opt(row, 12, |text| CommitId::parse(text).ok())?,
             })
         })?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -302,7 +315,9 @@ impl ReadTx<'_> {
     pub fn own_commits(&self, task: TaskId) -> Result<BTreeSet<CommitId>, StoreError> {
         let mut query = self.sql().prepare(
             "SELECT commit_id FROM ledger WHERE task = ?1 AND origin <> 'foreign'
-             UNION SELECT commit_id FROM merge_attempts WHERE task = ?1",
+             UNION SELECT commit_id FROM merge_attempts WHERE task = ?1
+             UNION SELECT landed_commit_id FROM merge_attempts
+                 WHERE task = ?1 AND landed_commit_id IS NOT NULL",
         )?;
         let rows = query.query_map([task.to_string()], |row| commit(row, 0))?;
         Ok(rows.collect::<Result<_, _>>()?)
@@ -439,6 +454,18 @@ impl WriteTx<'_> {
         Ok(())
     }
 
+    /// Notes what the step of a run that is under way waits for.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it can't be written.
+    pub fn note_merge_step(&self, run: i64, words: &str) -> Result<(), StoreError> {
+        self.sql().execute(
+            "UPDATE merge_steps SET words = ?2 WHERE run = ?1 AND state = 'running'",
+            (run, words),
+        )?;
+        Ok(())
+    }
+
     /// Records how a run ended, unless that was recorded already. `outcome`: one word.
     ///
     /// # Errors
@@ -459,7 +486,7 @@ impl WriteTx<'_> {
             return Ok(());
         }
         // What still waits is asked for as before.
-        if !["waits", "unclear"].contains(&outcome) {
+        if !["waits", "unclear", "queued"].contains(&outcome) {
             self.end_errands(lease.task(), "merge", outcome == "merged", reason)?;
         }
         self.log(&Event {
@@ -487,8 +514,8 @@ impl WriteTx<'_> {
         let task = self.set_task_state(task, TaskState::Merging, &words, Actor::Person)?;
         self.sql().execute(
             "INSERT INTO merge_attempts (task, run, base_commit_id, head_commit_id, commit_id, guard,
-                 place, state, reason, recorded_at, changed_at)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'submitting', '', ?8, ?8)",
+                 place, state, reason, recorded_at, changed_at, pull, seen)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, 'submitting', '', ?8, ?8, ?9, ?10)",
             (
                 task.id.to_string(),
                 new.run,
@@ -498,6 +525,8 @@ impl WriteTx<'_> {
                 new.guard,
                 new.place,
                 self.now(),
+                new.pull.map(|pull| i64::try_from(pull).unwrap_or(i64::MAX)),
+                new.seen,
             ),
         )?;
         let id = self.sql().last_insert_rowid();
@@ -548,6 +577,18 @@ impl WriteTx<'_> {
             return Ok(task.clone());
         }
         self.set_task_state(task, to, reason, Actor::Codeboost)
+    }
+
+    /// Records which commit the forge made of an attempt.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it can't be written.
+    pub fn put_landed(&self, attempt: i64, commit: &CommitId) -> Result<(), StoreError> {
+        self.sql().execute(
+            "UPDATE merge_attempts SET landed_commit_id = ?2 WHERE id = ?1",
+            (attempt, commit.as_str()),
+        )?;
+        Ok(())
     }
 
     /// Records the pull request of the local forge, or that it is a draft or no longer one.
@@ -664,6 +705,8 @@ mod tests {
             commit: &id,
             guard: "pinned-push",
             place: "the remote origin",
+            pull: None,
+            seen: None,
         };
         let (first, merging) =
             store.write(|tx| tx.record_attempt(&task, &new)).expect("an attempt");

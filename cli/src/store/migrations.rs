@@ -28,6 +28,8 @@ const MIGRATIONS: &[Migration] = &[
     Migration { number: 6, sql: include_str!("migrations/0006_signer_key.sql") },
     // Rebases.
     Migration { number: 7, sql: include_str!("migrations/0007_rebases.sql") },
+    // What is read of GitHub, whom people trust, pull requests.
+    Migration { number: 8, sql: include_str!("migrations/0008_github.sql") },
 ];
 
 /// The newest version that is known.

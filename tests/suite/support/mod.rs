@@ -2,6 +2,7 @@
 
 pub(crate) mod browser;
 pub(crate) mod diffs;
+pub(crate) mod github;
 pub(crate) mod histories;
 pub(crate) mod oracle;
 pub(crate) mod page;

@@ -13,7 +13,11 @@
 //! Only reads are tried again. A change whose answer is unknown may have happened: whoever asked for
 //! it reads back.
 
+pub mod base;
+pub mod hub;
 pub mod issues;
+pub mod links;
+pub mod pulls;
 #[cfg(test)]
 mod tests;
 
@@ -117,7 +121,9 @@ impl Slug {
         let is_plain = |part: &str| {
             !part.is_empty()
                 && !part.starts_with('.')
-                && part.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
+                && part
+                    .bytes()
+                    .all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_' | b'.'))
         };
         (is_plain(owner) && is_plain(name))
             .then(|| Self { owner: owner.to_owned(), name: name.to_owned() })
@@ -238,7 +244,7 @@ impl<'a> Gh<'a> {
     ///
     /// # Errors
     /// [`GhError::Refused`]: nothing was changed. [`GhError::Unknown`]: it may have been.
-    pub(crate) fn change<T: DeserializeOwned>(
+    pub fn change<T: DeserializeOwned>(
         &self,
         method: &'static str,
         path: &str,
@@ -286,7 +292,7 @@ impl<'a> Gh<'a> {
     /// # Errors
     /// [`GhError`]; any error that GitHub names makes the whole answer unknown, or a refusal when it
     /// is a change and GitHub says that it was not made.
-    pub(crate) fn ask<T: DeserializeOwned>(
+    pub fn ask<T: DeserializeOwned>(
         &self,
         document: &'static str,
         variables: Value,
@@ -380,12 +386,8 @@ impl<'a> Gh<'a> {
         let limits = Limits { deadline: self.deadline, max_output_bytes: MAX_BYTES };
         let ending = Ending::watch().map_err(|error| GhError::unknown(error.to_string()))?;
         process::crash_point(self.context, &format!("gh: before {method}"));
-        let ended = process::run_in_group(
-            command,
-            body.as_deref().map(str::as_bytes),
-            limits,
-            &ending,
-        );
+        let ended =
+            process::run_in_group(command, body.as_deref().map(str::as_bytes), limits, &ending);
         process::crash_point(self.context, &format!("gh: after {method}"));
         match ended {
             Ok(ended) => read_answer(&ended, self.deadline),
@@ -552,7 +554,7 @@ fn typed<T: DeserializeOwned>(body: &[u8]) -> Result<T, GhError> {
 }
 
 /// One part of a path, so that nothing in it acts.
-pub(crate) fn segment(text: &str) -> String {
+pub fn segment(text: &str) -> String {
     use std::fmt::Write as _;
     let mut out = String::with_capacity(text.len());
     for byte in text.bytes() {

@@ -63,7 +63,10 @@ fn how_long_to_wait_is_what_github_says() {
     assert_eq!(of(403, &used, "{}"), Some(30));
     assert_eq!(of(403, &[("x-ratelimit-remaining", "9")], "{\"message\":\"no\"}"), None);
     assert_eq!(of(403, &[], "{\"message\":\"secondary rate limit\"}"), Some(60));
-    assert_eq!(of(200, &[], "{\"errors\":[{\"type\":\"RATE_LIMITED\",\"message\":\"\"}]}"), Some(60));
+    assert_eq!(
+        of(200, &[], "{\"errors\":[{\"type\":\"RATE_LIMITED\",\"message\":\"\"}]}"),
+        Some(60)
+    );
     assert_eq!(of(404, &[], "{}"), None);
 }
 

@@ -8,6 +8,7 @@ use codeboost_schema::ids::CommitId;
 
 use super::*;
 use crate::config::MergeMethod;
+use crate::forge::Guard;
 use crate::forge::testing::Site;
 use crate::git::identity::Identity;
 use crate::git::merge::{self, Made, Recipe};
@@ -26,7 +27,7 @@ fn one_push_moves_the_base_and_takes_the_head_away() {
             let commit = site.merge(method);
             let landing = site.landing(&commit, head_after);
             assert_eq!(forge.guard(&landing).expect("allowed"), guard);
-            assert_eq!(forge.land(&landing).expect("tried"), Reported::Accepted);
+            assert_eq!(forge.land(&landing, Guard::PinnedPush).expect("tried"), Reported::Accepted);
             assert_eq!(site.at(&site.remote(), "refs/heads/main"), commit.as_str());
             let left = match head_after {
                 HeadAfter::Delete => "",
@@ -97,7 +98,8 @@ fn a_ref_that_moves_inside_the_servers_window_stops_the_whole_push() {
             let forge = site.forge(&repository, Some("origin"));
             let commit = site.merge(MergeMethod::Merge);
             site.hook_that_moves(moved, to);
-            let reported = forge.land(&site.landing(&commit, head_after)).expect("tried");
+            let reported =
+                forge.land(&site.landing(&commit, head_after), Guard::PinnedPush).expect("tried");
             let Reported::Refused(words) = reported else { panic!("{moved}: {reported:?}") };
             assert!(words.contains("cannot lock ref"), "{words}");
             assert_ne!(site.at(&site.remote(), "refs/heads/main"), commit.as_str());
@@ -119,7 +121,8 @@ fn a_stale_lease_sends_nothing() {
     site.hook("pre-receive", "touch \"$PWD/asked\"");
     site.world.git(["push", "-q", "origin", "main:topic", "--force"]);
     std::fs::remove_file(site.remote().join("asked")).expect("the hook works");
-    let reported = forge.land(&site.landing(&commit, HeadAfter::Delete)).expect("tried");
+    let reported =
+        forge.land(&site.landing(&commit, HeadAfter::Delete), Guard::PinnedPush).expect("tried");
     assert!(
         matches!(&reported, Reported::Refused(words) if words.contains("stale info")),
         "{reported:?}"
@@ -135,7 +138,7 @@ fn the_servers_words_come_through_as_they_are() {
     let commit = site.merge(MergeMethod::Merge);
     let landing = site.landing(&commit, HeadAfter::Delete);
     site.hook("update", "echo \"Rule 7: nobody moves $1 on a Friday.\" >&2; exit 1");
-    let reported = forge.land(&landing).expect("tried");
+    let reported = forge.land(&landing, Guard::PinnedPush).expect("tried");
     let Reported::Refused(words) = reported else { panic!("{reported:?}") };
     assert!(words.contains("remote: Rule 7: nobody moves refs/heads/main on a Friday."), "{words}");
     assert!(words.contains("hook declined"), "{words}");
@@ -143,7 +146,7 @@ fn the_servers_words_come_through_as_they_are() {
     site.hook("update", "exit 0");
     let remote = site.remote().display().to_string();
     site.world.git(["-C", &remote, "config", "receive.denyDeletes", "true"]);
-    let reported = forge.land(&landing).expect("tried");
+    let reported = forge.land(&landing, Guard::PinnedPush).expect("tried");
     let Reported::Refused(words) = reported else { panic!("{reported:?}") };
     assert!(words.contains("denying ref deletion for refs/heads/topic"), "{words}");
     assert_eq!(site.at(&site.remote(), "refs/heads/main"), site.base.as_str());
@@ -157,7 +160,8 @@ fn a_hook_that_hangs_is_ended_at_the_deadline_and_nothing_moved() {
     let commit = site.merge(MergeMethod::Merge);
     site.hook("pre-receive", "sleep 100");
     let started = Instant::now();
-    let reported = forge.land(&site.landing(&commit, HeadAfter::Delete)).expect("tried");
+    let reported =
+        forge.land(&site.landing(&commit, HeadAfter::Delete), Guard::PinnedPush).expect("tried");
     let Reported::Unclear(words) = reported else { panic!("{reported:?}") };
     assert!(words.starts_with("no answer within 2 seconds"), "{words}");
     assert!(started.elapsed() < Duration::from_secs(30));
@@ -174,7 +178,8 @@ fn a_remote_that_is_gone_is_an_error_and_no_empty_answer() {
     let error = forge.read().expect_err("gone");
     assert!(error.to_string().starts_with("can't read origin: "), "{error}");
     assert!(forge.fetch("refs/codeboost/test").is_err());
-    let reported = forge.land(&site.landing(&commit, HeadAfter::Delete)).expect("tried");
+    let reported =
+        forge.land(&site.landing(&commit, HeadAfter::Delete), Guard::PinnedPush).expect("tried");
     assert!(matches!(reported, Reported::Unclear(_)), "{reported:?}");
 }
 
@@ -194,7 +199,7 @@ fn without_a_remote_one_transaction_compares_both() {
             let name = format!("refs/heads/{name}");
             let before = site.at(site.world.root(), &name);
             site.world.git(["update-ref", &name, other.as_str()]);
-            let reported = forge.land(&landing).expect("tried");
+            let reported = forge.land(&landing, Guard::PinnedPush).expect("tried");
             assert!(
                 matches!(&reported, Reported::Refused(words) if words.contains("expected")),
                 "{reported:?}"
@@ -202,7 +207,7 @@ fn without_a_remote_one_transaction_compares_both() {
             site.world.git(["update-ref", &name, &before]);
         }
 
-        assert_eq!(forge.land(&landing).expect("tried"), Reported::Accepted);
+        assert_eq!(forge.land(&landing, Guard::PinnedPush).expect("tried"), Reported::Accepted);
         assert_eq!(site.at(site.world.root(), "refs/heads/main"), commit.as_str());
         let left = match head_after {
             HeadAfter::Delete => "",
