@@ -14,6 +14,8 @@ mod decisions;
 mod demo;
 mod execute;
 mod generate;
+mod github;
+mod github_sweep;
 mod help;
 mod init;
 mod issues;

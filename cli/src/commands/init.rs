@@ -8,6 +8,8 @@ use codeboost_schema::strict;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use crate::commands::{issues, publish};
+use crate::config::ForgeKind;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
@@ -115,6 +117,11 @@ pub(crate) fn run(context: &Context, args: &InitArgs) -> Result {
         None => Vec::new(),
     };
     proposed.retain(|argv| !allowed.contains(argv));
+    let config = repository.config()?;
+    if config.forge == ForgeKind::Github {
+        let gh = issues::open_gh(context, &repository, &config)?;
+        publish::warn_of_reviews(context, gh.demands(None).map(|(rules, _)| rules));
+    }
     if context.out.is_json() {
         context.out.json(&Report {
             state: store.folder().display().to_string(),

@@ -13,9 +13,10 @@ use crate::config::{Config, ForgeKind};
 use crate::context::{Context, time_text};
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
+use crate::forge::gh::issues::WholeIssue;
 use crate::forge::gh::{Gh, GhError, Slug};
 use crate::git::repository::Repository;
-use crate::github::issues::{Person, Rank, Snapshot, Trust, heard, ranked, trust};
+use crate::github::issues::{Collaborators, Person, Rank, Snapshot, Trust, heard, ranked, trust};
 use crate::output::{Style, counted, plain, plain_line};
 use crate::store::{Store, StoreError};
 
@@ -302,13 +303,27 @@ fn give(context: &Context, store: &Store<'_>, gh: &Gh<'_>, number: u64) -> Resul
     Ok(Outcome::Done)
 }
 
-fn show(context: &Context, store: &Store<'_>, gh: &Gh<'_>, number: u64) -> Result {
-    let whole = gh.whole_issue(number)?;
+/// Whether the words of an issue may be followed, as things are now.
+pub(crate) fn trust_of(store: &Store<'_>, gh: &Gh<'_>, whole: &WholeIssue) -> Result<Trust> {
+    judged(store, gh, whole, &gh.who_may_push())
+}
+
+fn judged(
+    store: &Store<'_>,
+    gh: &Gh<'_>,
+    whole: &WholeIssue,
+    collaborators: &Collaborators,
+) -> Result<Trust> {
     let name = gh.slug().to_string();
     let trusted = store.read(|tx| tx.trusted_issues(&name))?;
+    let explicit = trusted.get(&whole.issue.number).map(|author| author.id);
+    Ok(trust(whole.issue.author.as_ref(), collaborators, explicit))
+}
+
+fn show(context: &Context, store: &Store<'_>, gh: &Gh<'_>, number: u64) -> Result {
+    let whole = gh.whole_issue(number)?;
     let collaborators = gh.who_may_push();
-    let explicit = trusted.get(&number).map(|author| author.id);
-    let trust = trust(whole.issue.author.as_ref(), &collaborators, explicit);
+    let trust = judged(store, gh, &whole, &collaborators)?;
     let heard = heard(&whole.comments, &collaborators, &trust);
     let n_left = whole.comments.len() - heard.len();
     let out = &context.out;

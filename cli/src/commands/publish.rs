@@ -9,10 +9,12 @@ use crate::config::ForgeKind;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
+use crate::forge::gh::GhError;
 use crate::forge::gh::hub::GitHub;
 use crate::forge::{Forge, Tips};
 use crate::git::repository::Repository;
 use crate::github::pull::Facts;
+use crate::github::rules::Rules;
 use crate::merge::publish;
 use crate::output::{counted, plain_line};
 use crate::review::read;
@@ -114,13 +116,7 @@ fn on_github(
     let draft = draft || needs_human.is_some();
     match publish::publish(store, forge, task, tips, &facts, draft)? {
         Ok(published) => {
-            let (rules, _) = forge.rules()?;
-            if rules.reviews > 0 {
-                context.out.warn(format!(
-                    "the base demands {} on GitHub, which codeboost can't give",
-                    counted(rules.reviews, "approving review")
-                ));
-            }
+            warn_of_reviews(context, forge.rules().map(|(rules, _)| rules));
             for warning in &published.warnings {
                 context.out.warn(plain_line(warning));
             }
@@ -147,5 +143,20 @@ fn on_github(
         Err(refused) => {
             Err(Error::not_allowed(format!("not published: {}", refused.why)).hint(refused.hint))
         }
+    }
+}
+
+/// Tells of approving reviews that a base demands on GitHub: nothing here can give them.
+pub(crate) fn warn_of_reviews(context: &Context, rules: std::result::Result<Rules, GhError>) {
+    match rules {
+        Ok(rules) if rules.reviews > 0 => context.out.warn(format!(
+            "the base demands {} on GitHub, which codeboost can't give",
+            counted(rules.reviews, "approving review")
+        )),
+        Ok(_) => {}
+        Err(error) => context.out.warn(format!(
+            "what the base demands on GitHub can't be read: {}",
+            plain_line(&error.to_string())
+        )),
     }
 }

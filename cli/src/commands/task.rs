@@ -4,11 +4,13 @@ use clap::{Args, Subcommand};
 use codeboost_schema::ids::CommitId;
 use serde_json::json;
 
-use crate::commands::open;
+use crate::commands::{issues, open};
+use crate::config::ForgeKind;
 use crate::context::Context;
 use crate::error::{Error, Result};
 use crate::exit_code::Outcome;
 use crate::forge::issue_file::IssueFile;
+use crate::git::repository::Repository;
 use crate::git::run::Git;
 use crate::output::{columns, counted, plain_line};
 use crate::stage::FileError;
@@ -123,10 +125,51 @@ fn read_issue(context: &Context, args: &AddArgs) -> Result<Issue> {
     })
 }
 
+/// Takes over what GitHub says about an issue: the title, and the text where it is trusted.
+fn from_github(
+    context: &Context,
+    repository: &Repository<'_>,
+    store: &Store<'_>,
+    number: u64,
+    issue: &mut Issue,
+) -> Result<()> {
+    let gh = issues::open_gh(context, repository, &repository.config()?)?;
+    let found = match gh.whole_issue(number) {
+        Ok(found) => found,
+        Err(error) => {
+            context.out.warn(format!(
+                "issue #{number} can't be read, so its number is all that is taken: {}",
+                plain_line(&error.to_string())
+            ));
+            return Ok(());
+        }
+    };
+    if !found.is_open {
+        context.out.warn(format!("issue #{number} is closed"));
+    }
+    let trust = issues::trust_of(store, &gh, &found)?;
+    if trust.is_given() {
+        issue.body = Some(found.body);
+    } else {
+        context.out.warn(format!(
+            "the text of issue #{number} is not taken: it is {}; after reading it: codeboost issues \
+             trust {number}",
+            trust.word()
+        ));
+    }
+    issue.title.get_or_insert(found.issue.title);
+    Ok(())
+}
+
 fn add(context: &Context, args: &AddArgs) -> Result {
     let (repository, store) = open(context)?;
     let git = repository.git();
-    let issue = read_issue(context, args)?;
+    let mut issue = read_issue(context, args)?;
+    if let (ForgeKind::Github, Some(number), None) =
+        (repository.config()?.forge, issue.number, &issue.file)
+    {
+        from_github(context, &repository, &store, number, &mut issue)?;
+    }
     let (base_ref, base) = find_branch(git, &args.base)?;
     repository.project_config(&base)?;
     let head = args.head.as_deref().map(|head| find_branch(git, head)).transpose()?;

@@ -374,7 +374,7 @@ mod tests {
             store
                 .write(|tx| tx.put_issues_read("Acme/W", read))
                 .map_err(|e: StoreError| e)
-                .expect("written")
+                .expect("written");
         };
         let get = || store.read(|tx| tx.issues_read("acme/w")).expect("readable");
         assert_eq!(get(), IssuesRead::default());

@@ -59,11 +59,18 @@ impl Github {
         Self { child, socket }
     }
 
+    /// Starts it again beside `hub.git`, as `hub.json` says.
+    pub(crate) fn resume(env: &TestEnv) -> Self {
+        let socket = env.path("hub.sock");
+        let child = Self::spawn(env, &socket);
+        Self { child, socket }
+    }
+
     fn spawn(env: &TestEnv, socket: &Path) -> Child {
         let program = project().join("tests/fakes/github/server.py");
         let ready = env.path("hub.ready");
         let _ = std::fs::remove_file(&ready);
-        let child = Command::new("python3")
+        let mut child = Command::new("python3")
             .arg("-B")
             .arg(program)
             .arg("--socket")
@@ -79,6 +86,8 @@ impl Github {
             }
             std::thread::sleep(std::time::Duration::from_millis(20));
         }
+        let _ = child.kill();
+        let _ = child.wait();
         panic!("the GitHub of the tests does not start");
     }
 

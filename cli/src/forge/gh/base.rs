@@ -7,9 +7,9 @@ use codeboost_schema::ids::CommitId;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::forge::gh::{Gh, GhError, segment};
+use crate::forge::gh::{Gh, GhError, RepositoryFacts, segment};
 use crate::github::checks::{Need, Run, RunState};
-use crate::github::rules::{Classic, Holds, Protection, Rule};
+use crate::github::rules::{Classic, Holds, Protection, Rule, Rules, unite};
 
 /// So many pages are read at most.
 const MAX_PAGES: usize = 20;
@@ -101,6 +101,19 @@ impl ClassicChecks {
 }
 
 impl Gh<'_> {
+    /// What a branch demands, all sources united, read anew; and the repository. Without a branch,
+    /// the default one.
+    ///
+    /// # Errors
+    /// [`GhError`] when one of the sources can't be read whole.
+    pub fn demands(&self, branch: Option<&str>) -> Result<(Rules, RepositoryFacts), GhError> {
+        let repository = self.repository()?;
+        let branch = branch.unwrap_or(&repository.default_branch);
+        let rules = self.rules(branch)?;
+        let classic = self.classic(branch)?;
+        Ok((unite(&rules, &classic, repository.permissions.admin), repository))
+    }
+
     /// The rules of all rulesets that are active for a branch, inherited ones too.
     ///
     /// # Errors

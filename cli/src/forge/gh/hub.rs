@@ -24,7 +24,7 @@ use crate::forge::{
 };
 use crate::git::refs::Reported;
 use crate::github::checks::{RunState, judge};
-use crate::github::rules::{Rules, unite};
+use crate::github::rules::Rules;
 use crate::github::way::{Account, NoWay, Way, choose};
 
 /// How often something that GitHub shows late is looked for.
@@ -75,15 +75,13 @@ impl<'a> GitHub<'a> {
     /// # Errors
     /// [`GhError`] when one of the sources can't be read whole.
     pub fn rules(&self) -> Result<(Rules, Account), GhError> {
-        let repository = self.gh.repository()?;
-        let rules = self.gh.rules(self.base())?;
-        let classic = self.gh.classic(self.base())?;
+        let (rules, repository) = self.gh.demands(Some(self.base()))?;
         let account = Account {
             may_push: repository.permissions.push,
             merge_commits: repository.allow_merge_commit,
             squashes: repository.allow_squash_merge,
         };
-        Ok((unite(&rules, &classic, repository.permissions.admin), account))
+        Ok((rules, account))
     }
 
     /// Brings the head's branch there to `new`, from nothing or from `old`.

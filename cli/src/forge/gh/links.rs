@@ -54,21 +54,16 @@ struct PageInfo {
 #[derive(Debug, Deserialize)]
 #[serde(tag = "__typename")]
 enum Event {
-    ClosedEvent {
-        closer: Option<Subject>,
-    },
-    ReopenedEvent,
-    #[serde(rename_all = "camelCase")]
-    CrossReferencedEvent {
-        will_close_target: bool,
-        source: Subject,
-    },
-    ConnectedEvent {
-        subject: Subject,
-    },
-    DisconnectedEvent {
-        subject: Subject,
-    },
+    #[serde(rename = "ClosedEvent")]
+    Closed { closer: Option<Subject> },
+    #[serde(rename = "ReopenedEvent")]
+    Reopened,
+    #[serde(rename = "CrossReferencedEvent", rename_all = "camelCase")]
+    CrossReferenced { will_close_target: bool, source: Subject },
+    #[serde(rename = "ConnectedEvent")]
+    Connected { subject: Subject },
+    #[serde(rename = "DisconnectedEvent")]
+    Disconnected { subject: Subject },
 }
 
 #[derive(Debug, Deserialize)]
@@ -141,9 +136,9 @@ impl Gh<'_> {
                 .is_some_and(|branch| branch.name == own.base);
             for event in found.timeline_items.nodes {
                 match event {
-                    Event::ClosedEvent { closer: by } => closer = Some(self.closer(by)),
-                    Event::ReopenedEvent => closer = None,
-                    Event::CrossReferencedEvent { will_close_target, source } => {
+                    Event::Closed { closer: by } => closer = Some(self.closer(by)),
+                    Event::Reopened => closer = None,
+                    Event::CrossReferenced { will_close_target, source } => {
                         if let Subject::PullRequest(pull) = source {
                             let onto_ours = !closes_by_itself
                                 && pull.base_ref_name == own.base
@@ -153,13 +148,13 @@ impl Gh<'_> {
                             }
                         }
                     }
-                    Event::ConnectedEvent { subject: Subject::PullRequest(pull) } => {
+                    Event::Connected { subject: Subject::PullRequest(pull) } => {
                         by_hand.insert(key(&pull), (true, pull));
                     }
-                    Event::DisconnectedEvent { subject: Subject::PullRequest(pull) } => {
+                    Event::Disconnected { subject: Subject::PullRequest(pull) } => {
                         by_hand.insert(key(&pull), (false, pull));
                     }
-                    Event::ConnectedEvent { .. } | Event::DisconnectedEvent { .. } => {}
+                    Event::Connected { .. } | Event::Disconnected { .. } => {}
                 }
             }
             let page = found.timeline_items.page_info;
