@@ -151,7 +151,7 @@ impl Stage {
             }
         }
         for at in 1..=n_points {
-            if all || (at + self.flow as usize) % 3 == 0 {
+            if all || (at + self.flow as usize).is_multiple_of(3) {
                 cases.push(Case { fault: Fault::Kill, at, times: 1 });
             }
         }
@@ -160,7 +160,12 @@ impl Stage {
 
     fn carry_out(&mut self, case: &Case) {
         let mut github = self.again();
-        let name = format!("{:?}: {:?} at {}", self.flow, case.fault, case.at);
+        let fault = match &case.fault {
+            Fault::Answer(words, _) => (*words).to_owned(),
+            Fault::Moves(branch) => format!("{branch} moves"),
+            Fault::Kill => "killed".to_owned(),
+        };
+        let name = format!("{:?}: {fault} at {}", self.flow, case.at);
         match &case.fault {
             Fault::Answer(_, action) => self.fault(&github, case, action.clone()),
             Fault::Moves(branch) => {
@@ -179,7 +184,7 @@ impl Stage {
         github.control(json!({"do": "clear-faults"}));
         self.assert_safe(&github, &name);
         // The other side comes back as it was left.
-        if case.at % 5 == 0 {
+        if case.at.is_multiple_of(5) {
             drop(github);
             github = Github::resume(&self.road.env);
         }
@@ -245,6 +250,7 @@ impl Stage {
     }
 }
 
+#[expect(clippy::print_stderr, reason = "how much was tried is told")]
 fn sweep(flow: Flow) {
     let stages: Vec<_> = (0..2).map(|_| Mutex::new(Stage::new(flow))).collect();
     let cases = stages[0].lock().unwrap().cases();
