@@ -481,3 +481,20 @@ fn approving_reviews_that_github_demands_are_told_when_the_repository_is_set_up(
     let done = road.ok(&["init"]);
     assert!(done.stderr.contains("can't be read"), "{done}");
 }
+
+#[test]
+fn what_landed_while_nobody_could_ask_is_found_when_github_is_back() {
+    let (mut road, github) = world(strict(), None);
+    publish(&road);
+    // Killed right after the request that merges, and then GitHub is away.
+    road.env.set("CODEBOOST_CRASH_AT", "gh: after PUT");
+    assert_eq!(road.run(&["merge", "412"]).code, -1);
+    road.env.set("CODEBOOST_CRASH_AT", "");
+    drop(github);
+    let done = road.run(&["merge", "412"]);
+    assert_ne!(done.code, 0, "{done}");
+    assert!(road.ok(&["status", "412"]).stdout.contains("merging"));
+    let _github = Github::resume(&road.env);
+    let (word, report, _) = merge(&road, &[]);
+    assert_eq!((word.as_str(), &report["ending"]["found"]), ("merged", &json!(true)));
+}

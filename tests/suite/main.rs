@@ -15,7 +15,6 @@ mod demo;
 mod execute;
 mod generate;
 mod github;
-mod github_sweep;
 mod help;
 mod init;
 mod issues;

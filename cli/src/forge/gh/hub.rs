@@ -262,7 +262,15 @@ impl Forge for GitHub<'_> {
         let (true, Some(number)) = (sent.guard.is_by_forge(), sent.mark.pull) else {
             return Ok(None);
         };
-        let queued = self.gh.queued(number)?;
+        let mut queued = self.gh.queued(number)?;
+        for _ in 1..LOOKS {
+            // Another head is only believed when it is shown for a while: it may be shown late.
+            if queued.head == *sent.head {
+                break;
+            }
+            self.context.pause(PAUSE);
+            queued = self.gh.queued(number)?;
+        }
         Ok(Some(match queued.state {
             PullState::Merged(_) if queued.head != *sent.head => Landed::Gone(format!(
                 "pull request #{number} was merged with {:.12}, which was not reviewed",
