@@ -739,6 +739,7 @@ impl<'s, 'a> Sequence<'s, 'a> {
                     expected: landing.base.clone(),
                     found: tips.base,
                     head_there: tips.head,
+                    stays: None,
                 });
             }
             if tips.head.as_ref() != Some(landing.head) {
