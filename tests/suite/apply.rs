@@ -302,7 +302,7 @@ fn a_change_request_blocks_until_it_is_withdrawn_in_a_second_file() {
     assert_eq!(road.apply().0, ["applied request_change", "applied ask"]);
     assert_eq!(road.blockers(), ["Send 1 pending change request"]);
     let page = road.page();
-    assert!(page.html.contains("Less."));
+    assert!(page.index.contains("Less."));
     road.decide(|_| vec![json!({"type": "withdraw_request", "request": request["id"]})]);
     assert!(road.blockers().is_empty());
 

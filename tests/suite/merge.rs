@@ -393,7 +393,7 @@ fn a_refusal_of_the_server_is_shown_word_for_word() {
     assert_eq!(tip(&road, Place::Remote, "main"), before.0);
     assert_eq!(tip(&road, Place::Remote, "topic"), before.1);
     let page = road.page();
-    assert!(page.html.contains("Not on Fridays."), "the next page tells of it");
+    assert!(page.index.contains("Not on Fridays."), "the next page tells of it");
     hook(&road, "pre-receive", "exit 0");
     let done = road.run(&["merge", "412"]);
     assert_eq!(done.code, 0, "{done}");

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::io::Read as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -20,7 +21,8 @@ pub(crate) struct Road {
 /// What a page offers, as its script reads it.
 #[derive(Clone)]
 pub(crate) struct Page {
-    pub(crate) html: String,
+    /// The texts that it carries, unpacked.
+    pub(crate) index: String,
     pub(crate) payload_b64: String,
     pub(crate) signature: String,
     pub(crate) form: Value,
@@ -150,7 +152,7 @@ impl Road {
             signature: form["signature"].as_str().unwrap().to_owned(),
             form: serde_json::from_slice(&payload).unwrap(),
             review: self.review(),
-            html,
+            index: index(&html),
         }
     }
 
@@ -389,4 +391,14 @@ pub(crate) fn plan(items: &[ItemSpec<'_>]) -> Value {
         "items": items,
         "questions": [],
     })
+}
+
+/// The texts of a page, which it carries packed.
+fn index(html: &str) -> String {
+    let packed = html.split(" id=\"index\"").nth(1).unwrap();
+    let packed = packed.split_once('>').unwrap().1.split('<').next().unwrap();
+    let packed = STANDARD.decode(packed.trim()).unwrap();
+    let mut text = String::new();
+    flate2::read::DeflateDecoder::new(&*packed).read_to_string(&mut text).unwrap();
+    text
 }
