@@ -145,6 +145,17 @@ fn an_opening_is_found_again_and_a_foreign_one_is_refused() {
     assert_eq!(publish(&road)["number"], 413);
     assert_eq!(github.state()["pulls"].as_array().unwrap().len(), 1);
 
+    // It was opened, and then neither the answer nor the list could be read: it is still ours, and
+    // no fix of somebody else.
+    let (road, github) = world(json!({}), None);
+    github.fault(json!({"method": "POST", "path": "/pulls$"}), json!({"close": "after"}));
+    github.control(json!({"do": "fault", "fault": {"match": {"method": "GET", "path": "/pulls$"},
+        "after": 1, "times": 3, "action": {"status": 500, "body": {"message": "x"}}}}));
+    let done = road.run(&["publish", "412"]);
+    assert_eq!(done.code, 1, "{done}");
+    assert_eq!(publish(&road)["number"], 413);
+    assert_eq!(github.state()["pulls"].as_array().unwrap().len(), 1);
+
     // Somebody else's pull request is on the branch.
     let (road, github) = world(json!({}), None);
     let hub = road.env.path("hub.git").display().to_string();

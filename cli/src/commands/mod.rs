@@ -13,7 +13,8 @@ use crate::forge::gh::hub::GitHub;
 use crate::forge::local::{Local, LocalOptions};
 use crate::git::repository::Repository;
 use crate::github::mention::IssueHome;
-use crate::store::{Store, TaskRow};
+use crate::github::region;
+use crate::store::{OpeningState, Store, StoreError, TaskRow};
 
 mod amend;
 pub mod apply;
@@ -126,7 +127,22 @@ pub(crate) fn open_github<'a>(
     };
     let home = IssueHome::of_url(&format!("https://github.com/{}", gh.slug()));
     let git = open_local(repository, &config, task)?.with_home(home);
-    let openings = store.read(|tx| tx.openings(task.id))?;
+    let mut openings = store.read(|tx| tx.openings(task.id))?;
+    // One whose answer was lost is ours too: it must not pass for somebody else's fix.
+    if let (Some(row), Some(head), Some(base)) = (
+        openings.iter_mut().find(|row| row.state == OpeningState::Opening),
+        git.head().strip_prefix("refs/heads/"),
+        git.base().strip_prefix("refs/heads/"),
+    ) {
+        let pulls = gh.pulls_of(head, base)?;
+        let ours = pulls.iter().find(|pull| region::opening(&pull.body) == Some(row.id.as_str()));
+        if let Some(pull) = ours {
+            store.write(|tx| -> std::result::Result<_, StoreError> {
+                tx.put_opened(task.id, row, pull.number, pull.is_draft, None)
+            })?;
+            row.number = Some(pull.number);
+        }
+    }
     let mut own: Vec<_> = openings.iter().filter_map(|row| row.number).collect();
     own.dedup();
     Ok(GitHub::new(context, gh, git, own))
