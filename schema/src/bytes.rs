@@ -46,6 +46,11 @@ impl RepoBytes {
         STANDARD.encode(&self.0)
     }
 
+    /// Appends what [`Self::canonical`] is.
+    pub(crate) fn push_canonical(&self, text: &mut String) {
+        STANDARD.encode_string(&self.0, text);
+    }
+
     /// Whether there is no byte at all.
     #[must_use]
     pub fn is_empty(&self) -> bool {

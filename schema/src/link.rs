@@ -601,30 +601,37 @@ pub fn file_meta(change: Change, file: &FileEntry) -> Value {
 /// path, kind, operation and content.
 #[must_use]
 pub fn segment_key(file: &FileEntry, body: &Body, copy: u64, copies: u64) -> SegmentKey {
-    let (kind, op, content) = match body {
+    use std::fmt::Write as _;
+    // In canonical form by hand: there is one for each segment, and base64 needs no escapes.
+    let mut key = String::from("{\"content\":");
+    let quote = |key: &mut String, bytes: &RepoBytes| {
+        key.push('"');
+        bytes.push_canonical(key);
+        key.push('"');
+    };
+    let (kind, op) = match body {
         Body::Text(text) => {
+            quote(&mut key, &text.text);
             let op = match text.op {
                 Op::Add => "\"+\"",
                 Op::Remove => "\"-\"",
             };
-            ("text", op, format!("\"{}\"", text.text.canonical()).into_bytes())
+            ("text", op)
         }
-        Body::File(change) => ("file", "null", canonical::to_bytes(&file_meta(*change, file))),
+        Body::File(change) => {
+            key.push_str(&String::from_utf8_lossy(&canonical::to_bytes(&file_meta(*change, file))));
+            ("file", "null")
+        }
     };
-    // In canonical form by hand: there is one for each segment, and base64 needs no escapes.
-    let old_path = file
-        .old_path
-        .as_ref()
-        .map_or("null".to_owned(), |path| format!("\"{}\"", path.canonical()));
-    let path = file.path.canonical();
-    let mut text = Vec::with_capacity(content.len() + path.len() + old_path.len() + 96);
-    text.extend_from_slice(b"{\"content\":");
-    text.extend_from_slice(&content);
-    let rest = format!(
-        ",\"copies\":{copies},\"copy\":{copy},\"kind\":\"{kind}\",\"old_path\":{old_path},\"op\":{op},\"path\":\"{path}\"}}"
-    );
-    text.extend_from_slice(rest.as_bytes());
-    Digest::of(&text)
+    let _ = write!(key, ",\"copies\":{copies},\"copy\":{copy},\"kind\":\"{kind}\",\"old_path\":");
+    match &file.old_path {
+        Some(path) => quote(&mut key, path),
+        None => key.push_str("null"),
+    }
+    let _ = write!(key, ",\"op\":{op},\"path\":");
+    quote(&mut key, &file.path);
+    key.push('}');
+    Digest::of(key.as_bytes())
 }
 
 impl Serialize for Segment {

@@ -24,6 +24,7 @@ mod link;
 mod link_again;
 mod link_blocks;
 mod link_corpora;
+mod link_diff;
 mod link_kinds;
 mod link_random;
 mod link_world;

@@ -257,16 +257,19 @@ pub(crate) fn to_json(link: &Link) -> Vec<u8> {
 }
 
 fn write_json(link: &Link, mut out: &mut dyn io::Write) -> io::Result<()> {
+    const AT_ONCE: usize = 1 << 16;
     fn list<T: Serialize>(out: &mut dyn io::Write, name: &str, values: &[T]) -> io::Result<()> {
         write!(out, ",\n  \"{name}\": [")?;
-        // In memory first: each of its many small pieces is not worth a call.
-        let mut text = Vec::new();
+        let mut text = Vec::with_capacity(2 * AT_ONCE);
         for (n, value) in values.iter().enumerate() {
-            text.clear();
             text.extend_from_slice(if n == 0 { b"\n    " } else { b",\n    " });
             serde_json::to_writer(&mut text, value)?;
-            out.write_all(&text)?;
+            if text.len() > AT_ONCE {
+                out.write_all(&text)?;
+                text.clear();
+            }
         }
+        out.write_all(&text)?;
         out.write_all(if values.is_empty() { b"]" } else { b"\n  ]" })
     }
     out.write_all(b"{\n  \"schema_version\": 1,\n  \"base\": ")?;

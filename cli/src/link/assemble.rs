@@ -1,6 +1,6 @@
 //! The whole of linking: lineages side by side, then what needs all of them.
 
-use std::sync::Arc;
+use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use codeboost_schema::ids::{Digest, ItemId};
@@ -16,11 +16,12 @@ use crate::config::Glob;
 use crate::link::history::{BlobError, History, LineDiffs};
 use crate::link::kept::{Kept, decode, encode, made_from};
 use crate::link::lineage::{Lineage, lineages};
+use crate::link::lines::Lines;
 use crate::link::moves;
 use crate::link::place::{Places, UnknownItem};
 use crate::link::reach::Reach;
 use crate::link::realign::Aligner;
-use crate::link::replay::{Body as FileBody, Replay, Stop};
+use crate::link::replay::{Replay, Stop};
 use crate::link::segment::{Linked, Splitter};
 use crate::link::touch::Touches;
 use crate::link::verify::{self, VerifyError};
@@ -137,7 +138,8 @@ pub fn link(
         }
     }
     let mut files = Vec::with_capacity(by_file.len());
-    let mut segments = Vec::new();
+    let n_segments = by_file.iter().flatten().map(|linked| linked.segments.len()).sum();
+    let mut segments = Vec::with_capacity(n_segments);
     for (linked, file) in by_file.into_iter().flatten().zip(0..) {
         files.push(linked.entry);
         for mut segment in linked.segments {
@@ -212,59 +214,48 @@ fn link_lineage(
     };
     let mut done = Vec::with_capacity(lineage.finals.len());
     for n in &lineage.finals {
-        let linked = splitter.split(*n)?;
-        prove(&splitter, *n, &linked)?;
+        let (linked, sides) = splitter.split(*n)?;
+        prove(&linked, &sides)?;
         done.push((*n, linked));
     }
     Ok(done)
 }
 
-fn prove(splitter: &Splitter<'_, '_>, n: u32, linked: &Linked) -> Result<(), LinkError> {
-    let change = &splitter.history.diff.files[n as usize].change;
-    let touches = &splitter.aligner.touches;
-    let text = |body: Option<&FileBody>| match body {
-        Some(FileBody::Text { bytes, .. }) => Some(Arc::clone(bytes)),
-        _ => None,
-    };
-    let old = text(touches.replay.base_file_at(change.old_path()).map(|base| &base.state.body));
-    let new = text(touches.file_at(&change.path).map(|file| touches.body(file)));
+fn prove(linked: &Linked, [old, new]: &[Option<Lines>; 2]) -> Result<(), LinkError> {
     let is_binary = |side: &Option<Side>| side.as_ref().is_some_and(|side| side.binary);
     if is_binary(&linked.entry.old) || is_binary(&linked.entry.new) {
         return Ok(());
     }
-    let old = old.filter(|_| change.old.is_some());
-    let new = new.filter(|_| change.new.is_some());
     let segments: Vec<&Segment> = linked.segments.iter().collect();
-    verify::check_file(
-        &linked.entry,
-        &segments,
-        old.as_deref().map(Vec::as_slice),
-        new.as_deref().map(Vec::as_slice),
-    )
-    .map_err(LinkError::Wrong)
+    verify::check_file(&linked.entry, &segments, old.as_ref(), new.as_ref())
+        .map_err(LinkError::Wrong)
 }
 
 fn summaries(plan: &Plan, segments: &[Segment]) -> Vec<RowSummary> {
     let mut rows: Vec<Row> = plan.items.iter().map(|item| Row::Item(item.id.clone())).collect();
     rows.extend([Row::Ambiguous, Row::Unplanned]);
-    let shares_ambiguous = |item: &ItemId| {
-        let mut ambiguous = segments.iter().filter(|segment| segment.row == Row::Ambiguous);
-        ambiguous.any(|segment| segment.owners.contains(item))
-    };
-    let is_out = |row: &Row| {
-        segments.iter().any(|segment| segment.row == *row && segment.scope == Scope::Out)
-    };
+    let mut ambiguous: BTreeSet<&ItemId> = BTreeSet::new();
+    let mut out: BTreeSet<&ItemId> = BTreeSet::new();
+    for segment in segments {
+        match &segment.row {
+            Row::Ambiguous => ambiguous.extend(&segment.owners),
+            Row::Item(item) if segment.scope == Scope::Out => {
+                out.insert(item);
+            }
+            Row::Item(_) | Row::Unplanned => {}
+        }
+    }
     verify::sums(&rows, segments)
         .into_iter()
         .map(|(row, changes, added, removed)| {
             let (attributed, in_scope) = match &row {
                 Row::Item(item) => (
-                    Some(match (shares_ambiguous(item), changes) {
+                    Some(match (ambiguous.contains(item), changes) {
                         (true, _) => Attributed::Ambiguous,
                         (false, 0) => Attributed::None,
                         (false, _) => Attributed::Ok,
                     }),
-                    Some(match (is_out(&row), changes) {
+                    Some(match (out.contains(item), changes) {
                         (_, 0) => InScope::None,
                         (true, _) => InScope::Out,
                         (false, _) => InScope::Ok,

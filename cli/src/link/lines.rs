@@ -4,6 +4,7 @@
 //! so that texts are compared as lists of numbers and each distinct line is kept once.
 
 use std::hash::BuildHasher as _;
+use std::sync::Arc;
 
 use hashbrown::{DefaultHashBuilder, HashTable};
 
@@ -73,6 +74,20 @@ impl Starts {
     }
 }
 
+/// A text, and where its lines begin.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    pub(crate) text: Arc<Vec<u8>>,
+    pub(crate) starts: Starts,
+}
+
+impl Lines {
+    pub(crate) fn of(text: Arc<Vec<u8>>) -> Self {
+        let starts = Starts::of(&text);
+        Self { text, starts }
+    }
+}
+
 /// Gives equal lines one number.
 #[derive(Default)]
 pub(crate) struct Interner {
@@ -119,7 +134,14 @@ impl Interner {
 
     /// The numbers of the lines of `text`.
     pub(crate) fn intern_all(&mut self, text: &[u8]) -> Vec<u32> {
-        let mut numbers = Vec::with_capacity(count(text));
+        let n_lines = count(text);
+        let mut numbers = Vec::with_capacity(n_lines);
+        if self.ends.is_empty() {
+            // Most lines of a text are different ones.
+            self.table.reserve(n_lines, |_| 0);
+            self.ends.reserve(n_lines);
+            self.text.reserve(text.len());
+        }
         numbers.extend(split(text).map(|line| self.intern(line)));
         numbers
     }

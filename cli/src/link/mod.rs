@@ -8,7 +8,7 @@
 //! |---|---|
 //! | [`history`] | the types of what is read |
 //! | `lineage` | which files have to do with each other; each such set is replayed by itself |
-//! | `exact` | the final diff of a file, exactly as git makes it |
+//! | `diff` | line diffs, the final one exactly as git makes it |
 //! | `replay` | commit by commit: who made each line, what it was made from, what became of it |
 //! | `pair` | which old line of a rewritten block a new line was made from |
 //! | `touch` | who touched a line |
@@ -26,7 +26,6 @@
 pub mod assemble;
 mod context;
 mod diff;
-mod exact;
 mod hidden;
 pub mod history;
 pub mod kept;
@@ -40,5 +39,7 @@ mod realign;
 mod replay;
 mod segment;
 mod sets;
+#[cfg(test)]
+mod tests;
 mod touch;
 pub mod verify;

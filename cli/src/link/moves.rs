@@ -5,6 +5,8 @@
 //! of several candidates the first in the order of segments is taken.
 
 use std::collections::HashMap;
+use std::hash::BuildHasher as _;
+use std::ops::Range;
 
 use codeboost_schema::link::{Body, Op, Segment, Tag};
 
@@ -24,12 +26,13 @@ struct Line {
 
 /// Adds the tag to both sides of every run.
 pub(crate) fn tag(segments: &mut [Segment]) {
+    let may_move = Candidates::of(segments);
     let mut interner = lines::Interner::default();
     let mut collect = |op: Op, known_only: bool| {
         let mut found: Vec<Line> = Vec::new();
         for (segment, n) in segments.iter().zip(0..) {
             let Body::Text(text) = &segment.body else { continue };
-            if text.op != op || (text.lines as usize) < MIN_LINES {
+            if text.op != op || !may_move.has(n) {
                 continue;
             }
             for (line, at) in lines::split(text.text.as_bytes()).zip(0..) {
@@ -44,9 +47,6 @@ pub(crate) fn tag(segments: &mut [Segment]) {
         found
     };
     let removed = collect(Op::Remove, false);
-    if removed.is_empty() {
-        return;
-    }
     let added = collect(Op::Add, true);
     let runs = runs(&removed, &added, &interner);
     let mut tags: HashMap<u32, Vec<[u64; 4]>> = HashMap::new();
@@ -63,6 +63,81 @@ pub(crate) fn tag(segments: &mut [Segment]) {
             segment.tags.push(Tag::Moved { runs });
         }
         segment.tags.sort_by_key(Tag::place);
+    }
+}
+
+/// The segments that can have a run: those with as many lines in a row as a run has at least that
+/// the other side seems to have too.
+struct Candidates(Vec<bool>);
+
+impl Candidates {
+    fn of(segments: &[Segment]) -> Self {
+        let hasher = hashbrown::DefaultHashBuilder::default();
+        // By segment: the hashes of all stretches of so many lines.
+        let mut stretches: Vec<Range<usize>> = Vec::with_capacity(segments.len());
+        let mut hashes: Vec<u32> = Vec::new();
+        for segment in segments {
+            let first = hashes.len();
+            if let Body::Text(text) = &segment.body
+                && text.lines as usize >= MIN_LINES
+            {
+                let mut last = [0u32; MIN_LINES];
+                for (line, n) in lines::split(text.text.as_bytes()).zip(1..) {
+                    last.rotate_left(1);
+                    last[MIN_LINES - 1] = hasher.hash_one(line) as u32;
+                    if n >= MIN_LINES {
+                        let mix = |all: u32, one: &u32| all.wrapping_mul(0x9e37_79b1) ^ one;
+                        hashes.push(last.iter().fold(0, mix));
+                    }
+                }
+            }
+            stretches.push(first..hashes.len());
+        }
+        let mut may_move = vec![true; segments.len()];
+        // Removed ones that are among the added ones, then added ones that are among those.
+        for (mine, other) in [(Op::Remove, Op::Add), (Op::Add, Op::Remove)] {
+            let of = |op: Op, may_move: &[bool]| {
+                let is_of = |n: &usize| {
+                    matches!(&segments[*n].body, Body::Text(text) if text.op == op) && may_move[*n]
+                };
+                (0..segments.len()).filter(is_of).collect::<Vec<usize>>()
+            };
+            let mut seen = Seen::new(hashes.len());
+            for n in of(other, &may_move) {
+                hashes[stretches[n].clone()].iter().for_each(|hash| seen.add(*hash));
+            }
+            for n in of(mine, &may_move) {
+                may_move[n] = hashes[stretches[n].clone()].iter().any(|hash| seen.has(*hash));
+            }
+        }
+        Self(may_move)
+    }
+
+    fn has(&self, segment: u32) -> bool {
+        self.0[segment as usize]
+    }
+}
+
+/// Hashes that came up, and maybe a few others.
+struct Seen {
+    bits: Vec<u64>,
+    mask: u32,
+}
+
+impl Seen {
+    fn new(n: usize) -> Self {
+        let n_bits = (16 * n).next_power_of_two().clamp(64, 1 << 28);
+        Self { bits: vec![0; n_bits / 64], mask: n_bits as u32 - 1 }
+    }
+
+    fn add(&mut self, hash: u32) {
+        let at = hash & self.mask;
+        self.bits[at as usize / 64] |= 1 << (at % 64);
+    }
+
+    fn has(&self, hash: u32) -> bool {
+        let at = hash & self.mask;
+        self.bits[at as usize / 64] >> (at % 64) & 1 == 1
     }
 }
 

@@ -19,8 +19,7 @@ use std::sync::Arc;
 use codeboost_schema::bytes::RepoPath;
 use codeboost_schema::ids::ObjectId;
 
-use crate::link::diff::Differ;
-use crate::link::exact::{Exact, Text};
+use crate::link::diff::{Differ, Text};
 use crate::link::history::{
     At, BlobError, BlobReader, Block, FileChange, History, LineDiffs, Version,
 };
@@ -160,7 +159,6 @@ pub(crate) struct Replay<'a> {
     source: &'a dyn LineDiffs,
     reader: Box<dyn BlobReader + 'a>,
     differ: Differ,
-    exact: Exact,
     /// The final diff of files that have two texts, by their contents; used also where a step is
     /// just that. `None`: not known yet.
     final_blocks: HashMap<(ObjectId, ObjectId), Option<Rc<[Block]>>>,
@@ -227,7 +225,6 @@ impl<'a> Replay<'a> {
             source,
             reader: source.reader(),
             differ: Differ::default(),
-            exact: Exact::default(),
             final_blocks: final_blocks.collect(),
             lines: Interner::default(),
             sets: Sets::default(),
@@ -353,12 +350,13 @@ impl<'a> Replay<'a> {
                 None => None,
             };
             let body = self.body_like(version, old.as_deref())?;
-            let body = match (body, old.as_deref().map(|old| &old.body)) {
+            let file = old.as_deref();
+            let body = match (body, file.map(|old| &old.body)) {
                 (Read::Other { n_bytes }, _) => Body::Other { n_bytes },
                 (Read::Text { bytes, numbers }, old) => {
                     let mut entities = vec![NONE; numbers.len()];
                     if let Some(Body::Text { numbers: old_numbers, entities: old, .. }) = old {
-                        let blocks = self.differ.blocks(&self.lines, old_numbers, &numbers);
+                        let blocks = self.step_blocks(file, old_numbers, version, &numbers)?;
                         for_unchanged(&blocks, old.len(), |i, j| entities[j] = old[i]);
                     }
                     for (entity, number) in entities.iter_mut().zip(&numbers) {
@@ -607,7 +605,7 @@ impl<'a> Replay<'a> {
         };
         let blocks = match known {
             Some(blocks) => blocks,
-            None => self.differ.blocks(&self.lines, old_numbers, &numbers).into(),
+            None => self.step_blocks(old, old_numbers, version, &numbers)?.into(),
         };
         let mut old_at = 0;
         for block in &*blocks {
@@ -617,6 +615,21 @@ impl<'a> Replay<'a> {
         }
         entities.extend_from_slice(&old_entities[old_at..]);
         Ok(Body::Text { bytes, numbers, entities })
+    }
+
+    /// The changed blocks of a step, or of one side of a merge.
+    fn step_blocks(
+        &mut self,
+        old: Option<&FileState>,
+        old_numbers: &[u32],
+        version: &Version,
+        numbers: &[u32],
+    ) -> Result<Vec<Block>, BlobError> {
+        match (self.differ.step_blocks(&self.lines, old_numbers, numbers), old) {
+            (Some(blocks), _) => Ok(blocks),
+            (None, Some(old)) => self.source.blocks(&old.version.oid, &version.oid),
+            (None, None) => unreachable!("lines that are repeated have an old text"),
+        }
     }
 
     /// The blocks of a step that is just what the final diff of a file is: the two must agree.
@@ -636,7 +649,7 @@ impl<'a> Replay<'a> {
             return Ok(Some(Rc::clone(known)));
         }
         let old = Text { bytes, numbers };
-        let blocks: Rc<[Block]> = match self.exact.blocks(&self.lines, old, new) {
+        let blocks: Rc<[Block]> = match self.differ.final_blocks(&self.lines, old, new) {
             Some(blocks) => blocks.into(),
             None => self.source.blocks(&pair.0, &pair.1)?.into(),
         };
@@ -960,6 +973,7 @@ impl<'a> Replay<'a> {
             };
             let brings_base =
                 self.reach.has_base(commit) && !self.reach.parent_has_base(commit, p as u32);
+            let blocks = self.step_blocks(Some(old), old_numbers, version, &numbers)?;
             let mut keep = |entity: Entity, at: usize, entities: &mut [Entity]| {
                 // A line that the base gave up and this merge takes back is the merge's own.
                 let stray = brings_base && self.made_in[entity as usize] == OUTSIDE;
@@ -971,7 +985,6 @@ impl<'a> Replay<'a> {
                     pending.same.push((entity, entities[at]));
                 }
             };
-            let blocks = self.differ.blocks(&self.lines, old_numbers, &numbers);
             for_unchanged(&blocks, old_entities.len(), |i, j| {
                 keep(old_entities[i], j, &mut entities);
             });
@@ -1163,6 +1176,19 @@ impl<'a> Replay<'a> {
         let first = self.made_in[entity as usize];
         let more = self.also_made_in.get(&entity).map_or(&[][..], Vec::as_slice);
         [first].into_iter().filter(|block| *block < OUTSIDE).chain(more.iter().copied())
+    }
+
+    /// The block that made an entity of the range, where there is no other.
+    pub(crate) fn only_maker_of(&self, entity: Entity) -> Option<u32> {
+        let block = self.made_in[entity as usize];
+        let is_only = self.also_made_in.is_empty() || !self.also_made_in.contains_key(&entity);
+        (block < OUTSIDE && is_only).then_some(block)
+    }
+
+    /// The block that ended an entity, where there is no other.
+    pub(crate) fn only_end_of(&self, entity: Entity) -> Option<u32> {
+        let (block, before) = *self.ends.get(self.end[entity as usize] as usize)?;
+        (before == NONE).then_some(block)
     }
 
     /// The blocks that ended an entity, the latest first.

@@ -2,7 +2,7 @@
 //!
 //! Put back together they are exactly the final diff; [`verify`](crate::link::verify) proves it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::Range;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::link::hidden::{self, Hidden};
 use crate::link::history::{
     BlobError, Block, EXECUTABLE, FinalFile, History, SUBMODULE, SYMLINK, Version,
 };
-use crate::link::lines::{self, Starts};
+use crate::link::lines::{self, Lines, Starts};
 use crate::link::pair::{self, Pairs};
 use crate::link::place::{Place, Places};
 use crate::link::realign::{Aligner, LineOwner};
@@ -50,12 +50,12 @@ pub(crate) struct Splitter<'a, 'b> {
 /// One side of a file: what it is, and its text where it has lines.
 struct Content {
     side: Side,
-    text: Option<(Arc<Vec<u8>>, Starts)>,
+    text: Option<Lines>,
 }
 
 impl Splitter<'_, '_> {
-    /// The segments of one file, in order.
-    pub(crate) fn split(&mut self, n: u32) -> Result<Linked, BlobError> {
+    /// The segments of one file, in order, and the lines of its two sides.
+    pub(crate) fn split(&mut self, n: u32) -> Result<(Linked, [Option<Lines>; 2]), BlobError> {
         let file = &self.history.diff.files[n as usize];
         let old = self.content(file, Op::Remove)?;
         let new = self.content(file, Op::Add)?;
@@ -73,12 +73,15 @@ impl Splitter<'_, '_> {
             segments.push(self.file_segment(n, file, &entry, change));
         }
         let is_binary = |content: &Option<Content>| content.as_ref().is_some_and(|c| c.side.binary);
-        if !is_binary(&old) && !is_binary(&new) {
-            let text = |content: Option<Content>| content.and_then(|content| content.text);
-            self.text_segments(n, file, text(old), text(new), &mut segments);
+        let text = |content: Option<Content>| content.and_then(|content| content.text);
+        let has_text = !is_binary(&old) && !is_binary(&new);
+        let (old, new) = (text(old), text(new));
+        if has_text {
+            self.text_segments(n, file, old.as_ref(), new.as_ref(), &mut segments);
         }
         set_keys(&entry, &mut segments);
-        Ok(Linked { entry, segments })
+        segments.shrink_to_fit();
+        Ok((Linked { entry, segments }, [old, new]))
     }
 
     fn content(&mut self, file: &FinalFile, op: Op) -> Result<Option<Content>, BlobError> {
@@ -109,10 +112,10 @@ impl Splitter<'_, '_> {
                 side.target = Some(target.as_slice().into());
             }
             (Body::Text { bytes, .. }, SideKind::Blob) => {
-                let starts = Starts::of(bytes);
+                let lines = Lines::of(Arc::clone(bytes));
                 side.size = Some(bytes.len() as u64);
-                side.lines = starts.n_lines() as u64;
-                text = Some((Arc::clone(bytes), starts));
+                side.lines = lines.starts.n_lines() as u64;
+                text = Some(lines);
             }
             (Body::Other { n_bytes }, SideKind::Blob) => {
                 side.size = *n_bytes;
@@ -244,14 +247,12 @@ impl Splitter<'_, '_> {
         &mut self,
         n: u32,
         file: &FinalFile,
-        old: Option<(Arc<Vec<u8>>, Starts)>,
-        new: Option<(Arc<Vec<u8>>, Starts)>,
+        old: Option<&Lines>,
+        new: Option<&Lines>,
         segments: &mut Vec<Segment>,
     ) {
-        let n_lines = |side: &Option<(Arc<Vec<u8>>, Starts)>| {
-            side.as_ref().map_or(0, |(_, starts)| starts.n_lines() as u32)
-        };
-        let (n_old, n_new) = (n_lines(&old), n_lines(&new));
+        let n_lines = |side: Option<&Lines>| side.map_or(0, |lines| lines.starts.n_lines() as u32);
+        let (n_old, n_new) = (n_lines(old), n_lines(new));
         let whole = [Block { old_start: 0, old_lines: n_old, new_start: 0, new_lines: n_new }];
         let final_blocks = self.aligner.blocks(n);
         // A change of type has no lines in common.
@@ -260,9 +261,9 @@ impl Splitter<'_, '_> {
             FileStatus::Type => &[],
             _ => &final_blocks,
         };
-        let empty = (Arc::new(Vec::new()), Starts::of(b""));
-        let (old_text, old_starts) = old.as_ref().unwrap_or(&empty);
-        let (new_text, new_starts) = new.as_ref().unwrap_or(&empty);
+        let empty = Lines::of(Arc::default());
+        let Lines { text: old_text, starts: old_starts } = old.unwrap_or(&empty);
+        let Lines { text: new_text, starts: new_starts } = new.unwrap_or(&empty);
         let first_old = self
             .aligner
             .touches
@@ -565,17 +566,22 @@ fn eol_flips(
     flips
 }
 
+/// Segments of one hunk follow one another.
 fn set_shared_hunks(segments: &mut [Segment]) {
-    let mut rows: BTreeMap<u32, BTreeSet<Row>> = BTreeMap::new();
-    for segment in &*segments {
-        if let SegmentBody::Text(text) = &segment.body {
-            rows.entry(text.hunk).or_default().insert(segment.row.clone());
+    let hunk = |segment: &Segment| match &segment.body {
+        SegmentBody::Text(text) => Some(text.hunk),
+        SegmentBody::File(_) => None,
+    };
+    for hunk in segments.chunk_by_mut(|a, b| hunk(a) == hunk(b)) {
+        if hunk.iter().all(|segment| segment.row == hunk[0].row) {
+            continue;
         }
-    }
-    for segment in segments {
-        if let SegmentBody::Text(text) = &mut segment.body {
-            let others = rows[&text.hunk].iter().filter(|row| **row != segment.row);
-            text.shares_hunk_with = others.cloned().collect();
+        let rows: BTreeSet<Row> = hunk.iter().map(|segment| segment.row.clone()).collect();
+        for segment in hunk {
+            if let SegmentBody::Text(text) = &mut segment.body {
+                let others = rows.iter().filter(|row| **row != segment.row);
+                text.shares_hunk_with = others.cloned().collect();
+            }
         }
     }
 }

@@ -1,7 +1,8 @@
 //! Sets of small numbers, each kept once and named by a number of its own.
 
-use std::collections::HashMap;
 use std::rc::Rc;
+
+use hashbrown::HashMap;
 
 /// Name of a set.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -15,6 +16,8 @@ pub(crate) struct Sets {
     members: Vec<Rc<[u32]>>,
     names: HashMap<Rc<[u32]>, SetId>,
     unions: HashMap<(SetId, SetId), SetId>,
+    /// By member, where it is known: the set of it alone.
+    ones: Vec<Option<SetId>>,
 }
 
 impl Default for Sets {
@@ -24,6 +27,7 @@ impl Default for Sets {
             members: vec![Rc::clone(&empty)],
             names: HashMap::from([(empty, EMPTY)]),
             unions: HashMap::new(),
+            ones: Vec::new(),
         }
     }
 }
@@ -47,7 +51,16 @@ impl Sets {
 
     /// The set of one member.
     pub(crate) fn one(&mut self, member: u32) -> SetId {
-        self.name(vec![member])
+        let at = member as usize;
+        if self.ones.len() <= at {
+            self.ones.resize(at + 1, None);
+        }
+        if let Some(set) = self.ones[at] {
+            return set;
+        }
+        let set = self.name(vec![member]);
+        self.ones[at] = Some(set);
+        set
     }
 
     /// The set with one more member.

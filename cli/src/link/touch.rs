@@ -3,10 +3,11 @@
 //! Pairs are made only for the blocks on which an answer depends: where an old line was itself
 //! made in the range, or where a new line was rewritten or removed later.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::rc::Rc;
 
 use codeboost_schema::bytes::RepoPath;
+use hashbrown::HashMap;
 
 use crate::link::pair::{self, Pairs};
 use crate::link::replay::{Body, Entity, FileState, NONE, Replay};
@@ -43,6 +44,8 @@ pub(crate) struct Touches<'a> {
     made: Vec<Option<Touched>>,
     gone: Vec<Option<Touched>>,
     pairs: HashMap<u32, Rc<Pairs>>,
+    /// By block, where it is known: whether it can matter what became of its new lines.
+    matters: HashMap<u32, bool>,
     /// Of blocks that are too large to pair: everyone who made an old line of it.
     all_made: HashMap<u32, Touched>,
     /// Of such blocks: everyone who ended a new line of it.
@@ -75,6 +78,7 @@ impl<'a> Touches<'a> {
             made: vec![None; n_entities],
             gone: vec![None; n_entities],
             pairs: HashMap::new(),
+            matters: HashMap::new(),
             all_made: HashMap::new(),
             all_gone: HashMap::new(),
         }
@@ -118,6 +122,14 @@ impl<'a> Touches<'a> {
     pub(crate) fn made(&mut self, entity: Entity) -> Touched {
         if let Some(made) = self.made[entity as usize] {
             return made;
+        }
+        if let Some(block) = self.replay.only_maker_of(entity)
+            && !self.replay.change_at(block).has_made_olds
+        {
+            let nodes = self.replay.sets.one(self.replay.change_at(block).node);
+            let touched = Touched { nodes, is_coarse: false };
+            self.made[entity as usize] = Some(touched);
+            return touched;
         }
         // Old lines have smaller numbers, so this ends; a list instead of recursion, because a
         // line may have been rewritten thousands of times.
@@ -173,6 +185,16 @@ impl<'a> Touches<'a> {
         if let Some(gone) = self.gone[entity as usize] {
             return gone;
         }
+        if self.alive[entity as usize].is_none()
+            && let Some(block) = self.replay.only_end_of(entity)
+            && self.replay.change_at(block).node != NONE
+            && !self.matters(block)
+        {
+            let nodes = self.replay.sets.one(self.replay.change_at(block).node);
+            let touched = Touched { nodes, is_coarse: false };
+            self.gone[entity as usize] = Some(touched);
+            return touched;
+        }
         let mut todo = vec![entity];
         let mut begun: HashSet<Entity> = HashSet::new();
         while let Some(at) = todo.last().copied() {
@@ -225,16 +247,26 @@ impl<'a> Touches<'a> {
         self.gone[entity as usize].unwrap_or(NOBODY)
     }
 
+    /// Whether what became of the new lines of a block can tell more about its old ones.
+    fn matters(&mut self, block: u32) -> bool {
+        if let Some(matters) = self.matters.get(&block) {
+            return *matters;
+        }
+        let news = self.replay.news(block);
+        let is_merge = self.replay.change_at(block).is_merge;
+        let matters = is_merge || news.iter().any(|new| self.replay.has_end(*new));
+        self.matters.insert(block, matters);
+        matters
+    }
+
     /// The new lines paired with an old one, where what became of them can matter, and whether the
     /// block is too large to pair.
     fn successors(&mut self, old: Entity, block: u32) -> (Vec<Entity>, bool) {
-        let news = self.replay.news(block);
-        let change = self.replay.change_at(block);
-        let matters = change.is_merge || news.iter().any(|new| self.replay.has_end(*new));
-        if !matters {
+        if !self.matters(block) {
             return (Vec::new(), false);
         }
-        if change.node == NONE {
+        let news = self.replay.news(block);
+        if self.replay.change_at(block).node == NONE {
             return (news.to_vec(), false);
         }
         let pairs = self.pairs(block);

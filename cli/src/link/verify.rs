@@ -5,13 +5,14 @@
 //! of a `link.json` and the repository alone.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use codeboost_schema::link::{
     Body, FileEntry, FileStatus, Link, Op, Row, RowSummary, Segment, Side, SideKind, segment_key,
 };
 
 use crate::link::history::{BlobError, Blobs, FinalDiff, Version};
-use crate::link::lines::{self, Starts};
+use crate::link::lines::{self, Lines};
 
 /// Why a link is not what it says.
 #[derive(Debug, thiserror::Error)]
@@ -36,11 +37,11 @@ pub enum VerifyError {
 ///
 /// # Errors
 /// [`VerifyError::File`] with the first thing that does not fit.
-pub fn check_file(
+pub(crate) fn check_file(
     entry: &FileEntry,
     segments: &[&Segment],
-    old: Option<&[u8]>,
-    new: Option<&[u8]>,
+    old: Option<&Lines>,
+    new: Option<&Lines>,
 ) -> Result<(), VerifyError> {
     check(entry, segments, old, new)
         .map_err(|what| VerifyError::File { path: entry.path.lossy().into_owned(), what })
@@ -49,8 +50,8 @@ pub fn check_file(
 fn check(
     entry: &FileEntry,
     segments: &[&Segment],
-    old: Option<&[u8]>,
-    new: Option<&[u8]>,
+    old: Option<&Lines>,
+    new: Option<&Lines>,
 ) -> Result<(), String> {
     let mut n_file_segments = 0;
     let mut texts = Vec::new();
@@ -83,9 +84,9 @@ fn check(
     {
         return Err("its file segment is missing".into());
     }
-    let old = if is_other(&entry.old) { b"" } else { old.unwrap_or_default() };
-    let new = if is_other(&entry.new) { b"" } else { new.unwrap_or_default() };
-    let (old_starts, new_starts) = (Starts::of(old), Starts::of(new));
+    let empty = Lines::of(Arc::default());
+    let Lines { text: old, starts: old_starts } = old.unwrap_or(&empty);
+    let Lines { text: new, starts: new_starts } = new.unwrap_or(&empty);
     // Both sides are walked at once: what is not removed must come next on the new side.
     let (mut i, mut j) = (0, 0);
     let mut rest = texts.into_iter().peekable();
@@ -123,8 +124,8 @@ fn check(
         last = place;
         let n = text.lines as usize;
         let (side, starts, at) = match text.op {
-            Op::Remove => (old, &old_starts, &mut i),
-            Op::Add => (new, &new_starts, &mut j),
+            Op::Remove => (old, old_starts, &mut i),
+            Op::Add => (new, new_starts, &mut j),
         };
         if n == 0 || *at + n > starts.n_lines() {
             return Err("a segment is empty or lies behind the end".into());
@@ -136,18 +137,17 @@ fn check(
     }
 }
 
-fn check_side(name: &str, side: Option<&Side>, content: Option<&[u8]>) -> Result<(), String> {
-    let Some(side) = side else {
-        return if content.is_some() { Err(format!("there is a {name} side")) } else { Ok(()) };
+fn check_side(name: &str, side: Option<&Side>, content: Option<&Lines>) -> Result<(), String> {
+    let side = side.filter(|side| side.kind == SideKind::Blob);
+    let (side, Lines { text, starts }) = match (side, content) {
+        (Some(side), Some(content)) => (side, content),
+        (Some(_), None) => return Err(format!("there is no {name} side")),
+        (None, Some(_)) => return Err(format!("there is a {name} side")),
+        (None, None) => return Ok(()),
     };
-    if side.kind != SideKind::Blob {
-        return Ok(());
-    }
-    let content = content.ok_or_else(|| format!("there is no {name} side"))?;
-    let is_binary = lines::is_binary(content);
-    let n_lines = if is_binary { 0 } else { lines::count(content) as u64 };
-    if side.size != Some(content.len() as u64) || side.binary != is_binary || side.lines != n_lines
-    {
+    let is_binary = lines::is_binary(text);
+    let n_lines = if is_binary { 0 } else { starts.n_lines() as u64 };
+    if side.size != Some(text.len() as u64) || side.binary != is_binary || side.lines != n_lines {
         return Err(format!("size, lines or kind of its {name} side are wrong"));
     }
     Ok(())
@@ -228,16 +228,13 @@ pub fn verify_link(link: &Link, blobs: &dyn Blobs) -> Result<(), VerifyError> {
             mine.push(segment);
         }
         let mut content = |side: &Option<Side>| match side {
-            Some(side) if side.kind == SideKind::Blob => reader.blob(&side.oid).map(Some),
+            Some(side) if side.kind == SideKind::Blob => {
+                reader.blob(&side.oid).map(Lines::of).map(Some)
+            }
             _ => Ok(None),
         };
         let (old, new) = (content(&entry.old)?, content(&entry.new)?);
-        check_file(
-            entry,
-            &mine,
-            old.as_deref().map(Vec::as_slice),
-            new.as_deref().map(Vec::as_slice),
-        )?;
+        check_file(entry, &mine, old.as_ref(), new.as_ref())?;
         check_keys(entry, &mine)
             .map_err(|what| VerifyError::File { path: entry.path.lossy().into_owned(), what })?;
     }
