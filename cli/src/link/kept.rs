@@ -29,7 +29,7 @@ pub trait Kept: Sync {
 }
 
 /// Changes whenever linking, or the encoding, changes.
-const FORMAT: &[u8] = b"codeboost lineage 1";
+const FORMAT: &[u8] = b"codeboost lineage 2";
 
 /// Digest of everything that the files of a lineage are linked from.
 pub(crate) fn made_from(
