@@ -1,6 +1,6 @@
 //! What linking a lineage came to, to be kept and taken again.
 //!
-//! The files of a lineage are linked from nothing but what [`made_from`] writes down: the commits
+//! The files of a lineage are linked from nothing but what `made_from` writes down: the commits
 //! that it is replayed at with the blobs of each step, its files in the final diff, and what ledger
 //! and plan say of these commits and paths. Commits and blobs are named by their content, so a
 //! result of the same digest is the same result, proven when it was made: new commits, or a new

@@ -1,7 +1,7 @@
 //! Proves a link: its segments put back together are exactly both sides of every file, and its
 //! sums are the sums of its segments.
 //!
-//! [`check_file`] is asked for every file that `link` writes; [`verify_link`] asks it again, later,
+//! `check_file` is asked for every file that `link` writes; [`verify_link`] asks it again, later,
 //! of a `link.json` and the repository alone.
 
 use std::collections::BTreeMap;
